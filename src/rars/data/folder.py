@@ -1,0 +1,92 @@
+"""Writing a dataset folder, in chunks and all or nothing.
+
+Owns: the files ``items.parquet``, ``queries.parquet``, ``judgments.parquet``, any extra table a maker
+wants beside them (``truth.parquet`` of the shop), and ``dataset.json``. Ignores where rows come from and
+whether they are sound: readers check before they write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rars import artifacts
+from rars.data import schema
+
+MANIFEST = "dataset.json"
+KIND = "dataset"
+
+_TABLES = {"items": schema.ITEMS, "queries": schema.QUERIES, "judgments": schema.JUDGMENTS}
+
+
+class DatasetWriter:
+    """Collects tables chunk by chunk; counts rows as they pass.
+
+    Chunks of one table must agree in schema; columns of the fixed schema that a chunk lacks become null.
+    """
+
+    def __init__(self, draft: artifacts.Draft) -> None:
+        self._draft = draft
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        self._stack = ExitStack()
+        self.counts: dict[str, int] = {}
+
+    def add(self, table: str, rows: pa.Table) -> None:
+        """Append rows to ``items``, ``queries``, ``judgments`` or an extra table of any name."""
+        if table in _TABLES:
+            rows = conform(rows, _TABLES[table])
+        if table not in self._writers:
+            path = self._draft.folder / f"{table}.parquet"
+            writer = pq.ParquetWriter(path, rows.schema, compression="zstd")
+            self._writers[table] = self._stack.enter_context(writer)
+        self._writers[table].write_table(rows)
+        self.counts[table] = self.counts.get(table, 0) + rows.num_rows
+
+    def __enter__(self) -> DatasetWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+
+@contextmanager
+def writing_dataset(
+    folder: Path, *, name: str, licence: str, grades: str = "labels", **facts: Any
+) -> Iterator[DatasetWriter]:
+    """Write a dataset folder whole or not at all.
+
+    ``grades`` says what the judgments were: ``labels`` (E/S/C/I) or ``numbers``. Further keyword
+    arguments are kept in ``dataset.json`` as they are (seed, locale, source files and the like).
+    """
+    with artifacts.writing(folder, kind=KIND, manifest=MANIFEST) as draft:
+        with DatasetWriter(draft) as writer:
+            for table, columns in _TABLES.items():
+                writer.add(table, columns.empty_table())
+            yield writer
+        draft.meta.update(
+            name=name, licence=licence, grades=grades, counts=dict(writer.counts), **facts
+        )
+
+
+def conform(rows: pa.Table, columns: pa.Schema) -> pa.Table:
+    """Put the fixed columns first and in order (missing ones as nulls), further ones after them."""
+    fixed = [
+        rows[field.name].cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in columns
+    ]
+    extra = [name for name in rows.column_names if name not in columns.names]
+    fields = list(columns) + [rows.schema.field(name) for name in extra]
+    return pa.table([*fixed, *(rows[name] for name in extra)], schema=pa.schema(fields))

@@ -1,0 +1,69 @@
+"""How the benchmarks measure: alternate the contestants, report medians, keep what was seen.
+
+Owns: timing, memory of Python objects, the table and the JSON of results. Ignores what is measured.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import platform
+import statistics
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def alternate(contestants: Mapping[str, Callable[[], Any]], repeats: int = 5) -> dict[str, float]:
+    """Median seconds of each contestant; they take turns, so that a noisy machine is fair to all."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(repeats):
+        names = sorted(contestants, reverse=turn % 2 == 1)
+        for name in names:
+            gc.collect()
+            start = time.perf_counter()
+            contestants[name]()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def python_bytes(build: Callable[[], object]) -> int:
+    """Bytes that the Python objects made by ``build`` keep allocated."""
+    gc.collect()
+    tracemalloc.start()
+    kept = build()
+    gc.collect()
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del kept
+    return size
+
+
+def report(name: str, rows: list[dict[str, Any]], note: str = "") -> None:
+    """Print a table and keep it in ``benchmarks/results/NAME.json``."""
+    table = Table(title=name, caption=note or None, title_justify="left")
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    for column in columns:
+        table.add_column(column, justify="left" if column == columns[0] else "right")
+    for row in rows:
+        table.add_row(*(_text(row.get(column)) for column in columns))
+    Console(width=120).print(table)
+    RESULTS.mkdir(exist_ok=True)
+    machine = {"python": platform.python_version(), "machine": platform.machine()}
+    payload = {"name": name, "machine": machine, "note": note, "rows": rows}
+    (RESULTS / f"{name.split(':')[0].replace(' ', '-')}.json").write_text(
+        json.dumps(payload, indent=2)
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "" if value is None else f"{value:,}" if isinstance(value, int) else str(value)

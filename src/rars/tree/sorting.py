@@ -52,9 +52,7 @@ def runs(*keys: IntArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     [[0, 2, 3], [0, 0, 1, 2, 2]]
     """
     changed = _changes(*keys)
-    number = np.cumsum(changed)
-    number -= 1
-    return np.flatnonzero(changed), number
+    return np.flatnonzero(changed), np.cumsum(changed) - np.intp(1)
 
 
 def _changes(*keys: IntArray) -> npt.NDArray[np.bool_]:

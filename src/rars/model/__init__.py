@@ -1,0 +1,1 @@
+"""Backbone, retriever, latent category states and the training-only tree head."""

@@ -1,0 +1,114 @@
+"""A batch of whole queries: texts, and the prefix trees of their relevant identifiers.
+
+Owns: the tensors one training step reads. ``rars.training.packing`` fills them, the retriever decodes them
+in one pass, and every objective reads its targets from them. Ignores where they come from.
+
+Shapes: queries B, encoder tokens S, decoder rows T. Depths are those of the parent: the refinement at
+depth l takes a prefix of l codes to its children of l + 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+Self = TypeVar("Self")
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(device, non_blocking=True)
+    if isinstance(value, tuple):
+        return tuple(_moved(part, device) for part in value)
+    if hasattr(value, "__dataclass_fields__"):
+        return moved(value, device)
+    return value
+
+
+def moved(value: Self, device: torch.device) -> Self:
+    """The same dataclass with every tensor in it on ``device``."""
+    changed = {f.name: _moved(getattr(value, f.name), device) for f in fields(value)}  # type: ignore[arg-type]
+    return replace(value, **changed)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The relevance-bearing parents of one depth (n of them) and their relevance-bearing children (m).
+
+    ``query``       (n,) the parent's query in the batch
+    ``row``         (n,) its row in the decoder pass
+    ``codes``       (n, depth) the slots on its path
+    ``edge``        (n,) which child of the refinement above it is (at the root: its query)
+    ``mass``        (n,) mu_{l-1}(u|q), times the query's weight
+    ``parent``      (m,) which parent a child belongs to; non-decreasing
+    ``slot``        (m,) the child's slot
+    ``share``       (m,) mu_l(v|u,q)
+    ``pairs``       (m,) how many relevant (query, item) pairs pass through it, times the weight
+    ``legal_start`` (n + 1,) where each parent's legal children begin in ``legal``
+    ``legal``       (k,) the slots of all catalogue-legal children, relevant or not, in order
+    """
+
+    query: Tensor
+    row: Tensor
+    codes: Tensor
+    edge: Tensor
+    mass: Tensor
+    parent: Tensor
+    slot: Tensor
+    share: Tensor
+    pairs: Tensor
+    legal_start: Tensor
+    legal: Tensor
+
+    @property
+    def legal_parent(self) -> Tensor:
+        """(k,) which parent each legal child belongs to."""
+        counts = self.legal_start.diff()
+        return torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+
+
+@dataclass(frozen=True)
+class CategoryTargets:
+    """The positive categories of one level, for all queries of the batch.
+
+    ``query``, ``node``  (m,) a query and one of its positive categories
+    ``pairs``            (m,) how many of its relevant pairs are below, times the query's weight
+    ``candidates``       (c,) all categories present at this level in the (global) batch, in order
+    ``rows``             total weight of the queries that have a category here, in the global batch
+    """
+
+    query: Tensor
+    node: Tensor
+    pairs: Tensor
+    candidates: Tensor
+    rows: float
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Everything one step needs.
+
+    ``tokens``, ``mask``  (B, S) the query texts
+    ``vectors``           (B, v) frozen sentence vectors, where the encoder reads them
+    ``projected``         (B, c) the same in the codebooks' space, where the model has a semantic prior
+    ``positions``         (B, T) the position of each decoder row; latent category rows come first
+    ``visible``           (B, T, T) which rows a row sees: its ancestors, the latent rows and itself
+    ``weight``            (B,) the weight of each query (1, less for pseudo-queries)
+    ``n_pairs``           total weight of (query, item) pairs, ``n_queries`` of queries: over the global
+                          batch, where several processes share it
+    """
+
+    tokens: Tensor
+    mask: Tensor
+    vectors: Tensor | None
+    projected: Tensor | None
+    positions: Tensor
+    visible: Tensor
+    refinements: tuple[Refinement, ...]
+    categories: tuple[CategoryTargets, ...]
+    weight: Tensor
+    n_pairs: float
+    n_queries: float

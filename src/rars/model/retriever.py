@@ -1,0 +1,140 @@
+"""The retriever: a query encoder, a decoder over identifier codes, and latent category states.
+
+Owns: p(s_l | q, s_<l) (Eq. ar) as logits over the choices possible at each depth, for whole prefix trees at
+once. Codes live in their own small tables, one per depth, never in the text vocabulary. Ignores losses,
+training and search.
+
+Optional: a semantic prior. The dot product of query vector and codeword, with a learned scale per depth, is
+added to the logits. Its sum along a path is the similarity of the query to the item's reconstruction, and its
+normaliser is the same for all prefixes of a depth, so a model whose own part starts near zero starts as
+the untrained reconstruction retriever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from rars.model.batch import Batch
+from rars.model.categories import CategoryStates
+from rars.model.decoder import Decoder, Memory
+from rars.model.encoder import Encoded, QueryEncoder
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one packed pass gives: the encoded queries, latent states (B, J, d), logits per depth.
+
+    ``logits[l]`` is (parents at depth l, choices at depth l + 1).
+    """
+
+    encoded: Encoded
+    latents: Tensor
+    logits: tuple[Tensor, ...]
+
+
+class SemanticPrior(nn.Module):
+    """Query vector . codeword, times a learned scale per depth; END has no codeword and gets zero."""
+
+    def __init__(self, dim: int, slots: tuple[int, ...]) -> None:
+        super().__init__()
+        self.scales = nn.Parameter(torch.ones(len(slots)))
+        for depth, size in enumerate(slots):
+            self.register_buffer(f"codewords_{depth}", torch.zeros(size, dim))
+
+    def forward(self, depth: int, projected: Tensor) -> Tensor:
+        """Logits (n, choices) for projected query vectors (n, c)."""
+        codewords: Tensor = getattr(self, f"codewords_{depth}")
+        return self.scales[depth] * (projected @ codewords.T)
+
+
+class Retriever(nn.Module):
+    """Generates identifiers of ``len(slots)`` codes; ``slots[l]`` choices are possible at depth l + 1."""
+
+    def __init__(
+        self,
+        encoder: QueryEncoder,
+        decoder: Decoder,
+        slots: tuple[int, ...],
+        categories: CategoryStates | None = None,
+        prior: SemanticPrior | None = None,
+    ) -> None:
+        super().__init__()
+        width = decoder.width
+        self.encoder = encoder
+        self.decoder = decoder
+        self.slots = slots
+        self.categories = categories
+        self.prior = prior
+        self.start = nn.Parameter(torch.randn(width))
+        self.code_inputs = nn.ModuleList(nn.Embedding(size, width) for size in slots[:-1])
+        self.code_outputs = nn.ModuleList(nn.Linear(width, size, bias=False) for size in slots)
+        for table in self.code_outputs.parameters():
+            nn.init.normal_(table, std=width**-0.5)
+        decoder.check_rows(self.latent_rows + len(slots))
+
+    @property
+    def latent_rows(self) -> int:
+        """How many decoder rows come before the one that predicts the first code."""
+        return self.categories.levels if self.categories is not None else 0
+
+    def forward(self, batch: Batch) -> Pass:
+        """Encode every query once and decode its prefix tree in one pass."""
+        encoded = self.encoder(batch.tokens, batch.mask, batch.vectors)
+        memory = self.decoder.memory(encoded.states, encoded.mask)
+        first, latents = self.think(memory)
+        inputs = first.new_zeros(*batch.positions.shape, first.shape[-1])
+        inputs[:, : first.shape[1]] = first
+        for depth, step in enumerate(batch.refinements[1:], start=1):
+            inputs[step.query, step.row] = self.code_inputs[depth - 1](step.codes[:, -1])
+        hidden = self.decoder(inputs, batch.positions, batch.visible, memory)
+        if latents is None:
+            latents = hidden[:, : self.latent_rows]
+        logits = tuple(
+            self.logits(
+                depth,
+                hidden[step.query, step.row],
+                None if batch.projected is None else batch.projected[step.query],
+            )
+            for depth, step in enumerate(batch.refinements)
+        )
+        return Pass(encoded, latents, logits)
+
+    def think(self, memory: Memory) -> tuple[Tensor, Tensor | None]:
+        """The decoder inputs before the first code (B, J + 1, d), and the latent states (B, J, d).
+
+        Where the inputs are learned slots, the states come with any later pass: None here.
+        """
+        batch = len(memory.mask)
+        inputs = self.start.expand(batch, 1, -1)
+        if self.categories is None:
+            return inputs, inputs[:, :0]
+        if self.categories.mode == "slots":
+            slots = self.categories.level_inputs.expand(batch, -1, -1)
+            return torch.cat([inputs, slots], dim=1), None
+        states: list[Tensor] = []
+        for level in range(self.categories.levels):
+            states.append(self.sequence(inputs, memory)[:, -1])
+            following = self.categories.feed_back(level, states[-1])
+            inputs = torch.cat([inputs, following[:, None]], dim=1)
+        return inputs, torch.stack(states, dim=1)
+
+    def logits(self, depth: int, hidden: Tensor, projected: Tensor | None) -> Tensor:
+        """Scores (n, choices at depth + 1) of decoder states (n, d) that stand at ``depth``."""
+        scores: Tensor = self.code_outputs[depth](hidden)
+        if self.prior is not None:
+            assert projected is not None, "this model's prior reads a projected query vector"
+            scores = scores + self.prior(depth, projected)
+        return scores
+
+    def sequence(self, inputs: Tensor, memory: Memory) -> Tensor:
+        """Decode an ordinary sequence (B, T, d), each row seeing itself and those before it."""
+        rows = inputs.shape[1]
+        positions = torch.arange(rows, device=inputs.device).expand(len(inputs), -1)
+        visible = torch.ones(rows, rows, dtype=torch.bool, device=inputs.device).tril()
+        hidden: Tensor = self.decoder(
+            inputs, positions, visible.expand(len(inputs), -1, -1), memory
+        )
+        return hidden

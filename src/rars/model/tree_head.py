@@ -1,0 +1,58 @@
+"""The tree head: predicts, from the query alone, how relevance divides below any prefix. Training only.
+
+Owns: Eq. tree-score, a_l(v|u,q) = e_{l,v} . [h_l(q) * (1 + tanh c(u))] / sqrt(r) + beta_{l,v}, with
+h_l(q) = W_l h-bar(q) and c(u) the sum of position-specific prefix embeddings (zero at the root). Ignores
+targets and candidate sets (``rars.objectives.tree``). It is not part of the saved retriever.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class TreeHead(nn.Module):
+    """Depth projections W_l, child embeddings e and biases beta, and prefix embeddings b.
+
+    ``slots[l]`` is how many children are possible at depth l + 1.
+    """
+
+    def __init__(self, width: int, slots: tuple[int, ...], rank: int = 64) -> None:
+        super().__init__()
+        self.rank = rank
+        self.depths = nn.ModuleList(nn.Linear(width, rank, bias=False) for _ in slots)
+        self.children_ = nn.ParameterList(
+            nn.Parameter(torch.randn(size, rank) * 0.02) for size in slots
+        )
+        self.biases = nn.ParameterList(nn.Parameter(torch.zeros(size)) for size in slots)
+        # The last code of a full identifier is nobody's prefix.
+        self.prefixes = nn.ParameterList(
+            nn.Parameter(torch.randn(size, rank) * 0.02) for size in slots[:-1]
+        )
+
+    def gate(self, codes: Tensor) -> Tensor:
+        """1 + tanh c(u) (parents, r) of parents given by the slots on their path (parents, depth)."""
+        total: Tensor = self.children_[0].new_zeros(len(codes), self.rank)
+        for position in range(codes.shape[1]):
+            total = total + self.prefixes[position][codes[:, position]]
+        return 1 + torch.tanh(total)
+
+    def contexts(self, depth: int, pooled: Tensor, query: Tensor, codes: Tensor) -> Tensor:
+        """h_l(q) * (1 + tanh c(u)) / sqrt(r) for parents at ``depth`` (children at ``depth + 1``).
+
+        ``pooled`` (B, d) are the queries, ``query`` (parents,) each parent's row in it.
+        """
+        projected: Tensor = self.depths[depth](pooled)[query]
+        return projected * (self.gate(codes) / math.sqrt(self.rank))
+
+    def scores(self, depth: int, contexts: Tensor) -> Tensor:
+        """Scores (parents, slots) of every child slot."""
+        return torch.addmm(self.biases[depth], contexts, self.children_[depth].T)
+
+    def scores_at(self, depth: int, contexts: Tensor, parent: Tensor, slot: Tensor) -> Tensor:
+        """Scores (edges,) of single children: the ragged counterpart of ``scores``."""
+        children: Tensor = self.children_[depth][slot]
+        bias: Tensor = self.biases[depth][slot]
+        return (contexts[parent] * children).sum(-1) + bias

@@ -1,0 +1,97 @@
+"""Local competition: which children of a parent the tree head is normalised over (Eq. tree-posterior).
+
+Owns: the candidate set C_q(u), all relevance-bearing children plus chosen legal siblings, and the log
+probability of the relevance-bearing children in it. Ignores targets and weights.
+
+``high``    the best-scoring siblings by the head's own current scores; no gradient through the choice
+``random``  siblings drawn uniformly
+``none``    relevance-bearing children alone
+``all``     every legal child
+
+Two ways to the same result. Shallow parents have hundreds of legal children each: one matrix product over
+all slots and a mask. Deep parents have a few: only the legal edges are scored, as one flat list.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rars.model.batch import Refinement
+from rars.model.tree_head import TreeHead
+from rars.objectives.common import Context, group_logsumexp, legal_mask
+
+# Below this share of legal children the flat list is faster than the full matrix (benchmarks/tree_head).
+_DENSE_FROM = 0.1
+
+
+def log_probabilities(
+    head: TreeHead, depth: int, step: Refinement, pooled: Tensor, context: Context
+) -> Tensor:
+    """Log p_l(v|u,q) (m,) of every relevance-bearing child, normalised over its parent's candidates."""
+    contexts = head.contexts(depth, pooled, step.query, step.codes)
+    slots = len(head.biases[depth])
+    if len(step.legal) >= _DENSE_FROM * len(step.mass) * slots:
+        return _dense(head, depth, step, contexts, context)
+    return _ragged(head, depth, step, contexts, context)
+
+
+def _dense(
+    head: TreeHead, depth: int, step: Refinement, contexts: Tensor, context: Context
+) -> Tensor:
+    scores = head.scores(depth, contexts) / context.temperature
+    relevant = torch.zeros_like(scores, dtype=torch.bool)
+    relevant[step.parent, step.slot] = True
+    if context.siblings == "none":
+        candidates = relevant
+    else:
+        candidates = legal_mask(step, scores.shape[1])
+        if context.siblings != "all" and context.n_siblings < scores.shape[1]:
+            rivals = candidates & ~relevant
+            key = _preference(scores, context).masked_fill(~rivals, float("-inf"))
+            best = key.topk(context.n_siblings, dim=1)
+            kept = torch.zeros_like(relevant).scatter(1, best.indices, best.values > float("-inf"))
+            candidates = relevant | kept
+    log_p = torch.log_softmax(scores.masked_fill(~candidates, float("-inf")), dim=1)
+    return log_p[step.parent, step.slot]
+
+
+def _ragged(
+    head: TreeHead, depth: int, step: Refinement, contexts: Tensor, context: Context
+) -> Tensor:
+    slots, parents = len(head.biases[depth]), len(step.mass)
+    own = head.scores_at(depth, contexts, step.parent, step.slot) / context.temperature
+    normaliser = group_logsumexp(own, step.parent, parents)
+    if context.siblings != "none":
+        owner = step.legal_parent
+        # Legal children that are not relevance-bearing: both lists are sorted by (parent, slot).
+        edge = owner * slots + step.legal
+        rival = ~torch.isin(edge, step.parent * slots + step.slot, assume_unique=True)
+        owner, slot = owner[rival], step.legal[rival]
+        scores = head.scores_at(depth, contexts, owner, slot) / context.temperature
+        if context.siblings != "all":
+            kept = _top_of_groups(_preference(scores, context), owner, parents, context.n_siblings)
+            scores, owner = scores[kept], owner[kept]
+        others = group_logsumexp(scores, owner, parents)
+        normaliser = torch.logaddexp(normaliser, others)
+    return own - normaliser[step.parent]
+
+
+def _preference(scores: Tensor, context: Context) -> Tensor:
+    """What siblings are chosen by: the head's own scores, or chance."""
+    if context.siblings == "high":
+        return scores.detach()
+    return torch.rand(scores.shape, generator=context.generator, dtype=scores.dtype).to(
+        scores.device
+    )
+
+
+def _top_of_groups(key: Tensor, group: Tensor, n_groups: int, most: int) -> Tensor:
+    """Indices of the ``most`` largest keys of every group; groups are sorted."""
+    counts = torch.bincount(group, minlength=n_groups)
+    if not len(counts) or int(counts.max()) <= most:
+        return torch.arange(len(key), device=key.device)
+    order = torch.argsort(key, descending=True)
+    order = order[torch.argsort(group[order], stable=True)]
+    rank = torch.arange(len(key), device=key.device) - (counts.cumsum(0) - counts)[group]
+    return order[rank < most]

@@ -1,0 +1,28 @@
+"""Category classification, L_cls (CaLIR's HSR): each latent state predicts its level's category.
+
+Target:            the category c_j(d) of every relevant item at every level it has
+Normalised over:   the children of the item's category one level up
+Weight:            every pair alike; summed over levels; mean over pairs; lambda_base
+Gradient reaches:  category heads, decoder (through the latent states), encoder
+Related:           ``category_contrast`` treats the query's categories as one set of positives
+"""
+
+from __future__ import annotations
+
+from rars.model.batch import Batch
+from rars.model.categories import CategoryStates, grouped_log_softmax
+from rars.model.retriever import Pass
+from rars.objectives.common import Context, Total
+
+
+def loss(found: Pass, batch: Batch, context: Context, categories: CategoryStates) -> Total:
+    """Negative log-probability of the relevant items' category paths, level by level."""
+    total = found.latents.new_zeros(())
+    above = 1
+    for level, target in enumerate(batch.categories):
+        scores = categories.logits(level, found.latents[:, level])
+        groups = categories.parents(level).expand(len(scores), -1)
+        log_r = grouped_log_softmax(scores, groups, above)
+        total = total - (target.pairs * log_r[target.query, target.node]).sum()
+        above = scores.shape[1]
+    return Total(total, batch.n_pairs)

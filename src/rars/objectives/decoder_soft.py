@@ -1,0 +1,27 @@
+"""AR-decoder soft target: the projected local distributions applied to the decoder itself.
+
+Target:            mu_l(.|u,q) at every relevance-bearing parent
+Normalised over:   all catalogue-legal children of the parent
+Weight:            parent mass mu_{l-1}(u|q), summed over depths; mean over queries; lambda_tree
+Gradient reaches:  decoder, code tables, encoder
+Related:           the same divergence as ``tree``, at another prediction site
+"""
+
+from __future__ import annotations
+
+import torch
+
+from rars.model.batch import Batch
+from rars.model.retriever import Pass
+from rars.objectives.common import Context, Total, divergence, legal_mask
+
+
+def loss(found: Pass, batch: Batch, context: Context) -> Total:
+    """Parent-weighted KL between the projected targets and the decoder over legal children."""
+    depths = context.tree_depths or len(batch.refinements)
+    total = found.logits[0].new_zeros(())
+    for logits, step in zip(found.logits[:depths], batch.refinements[:depths], strict=True):
+        legal = legal_mask(step, logits.shape[1])
+        log_p = torch.log_softmax(logits.masked_fill(~legal, float("-inf")), dim=-1)
+        total = total + divergence(step, log_p[step.parent, step.slot])
+    return Total(total, batch.n_queries)

@@ -1,0 +1,107 @@
+"""A run folder: what was asked for, what it was made from, and the digest of every part.
+
+Owns: ``recipe.toml`` (resolved) and ``manifest.json`` (versions, data, steps) at the top of a run folder.
+The parts themselves (``identifiers/``, ``model/``, ``index/`` ...) are artefacts of their own with their
+own manifests; a step is recorded here after its part is safely on disk.
+"""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from rars import __version__, artifacts
+from rars.config import Recipe
+from rars.data import Dataset
+from rars.errors import RarsError
+
+KIND = "run"
+_LIBRARIES = ("numpy", "torch", "transformers", "faiss-cpu")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder on disk."""
+
+    folder: Path
+
+    @classmethod
+    def start(cls, folder: Path, recipe: Recipe, dataset: Dataset) -> Run:
+        """Make the folder, or go on in it if it holds the same data; the recipe is written anew."""
+        run = cls(Path(folder))
+        if run.manifest_path.exists():
+            known = run.manifest()["data"]
+            if known["digest"] != dataset.digest:
+                raise RarsError(
+                    f"{folder} was made from the dataset {known['name']!r} with other contents; "
+                    "choose another --out."
+                )
+        elif run.folder.exists() and any(run.folder.iterdir()):
+            raise RarsError(f"{folder} holds files that are not a rars run; choose another --out.")
+        else:
+            artifacts.write_json(run.manifest_path, _fresh(dataset))
+        artifacts.write_text(run.folder / "recipe.toml", recipe.to_toml())
+        return run
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """Open an existing run folder."""
+        run = cls(Path(folder))
+        if not run.manifest_path.exists():
+            raise RarsError(f"{folder} is not a rars run: it has no manifest.json.")
+        if run.manifest().get("kind") != KIND:
+            raise RarsError(f"{run.manifest_path} does not describe a run.")
+        return run
+
+    @property
+    def manifest_path(self) -> Path:
+        """Where the run's manifest is."""
+        return self.folder / "manifest.json"
+
+    @property
+    def results(self) -> Path:
+        """Where tables and figures about this run go."""
+        path = self.folder / "results"
+        path.mkdir(exist_ok=True)
+        return path
+
+    def manifest(self) -> dict[str, Any]:
+        """What is recorded so far."""
+        manifest: dict[str, Any] = artifacts.read_json(self.manifest_path)
+        return manifest
+
+    def recipe(self) -> Recipe:
+        """The resolved recipe of the run."""
+        return Recipe.read(self.folder / "recipe.toml")
+
+    def record(self, step: str, **facts: Any) -> None:
+        """Note that a step's part is on disk."""
+        manifest = self.manifest()
+        manifest["steps"][step] = facts
+        artifacts.write_json(self.manifest_path, manifest)
+
+    def dataset(self) -> Dataset:
+        """The dataset the run was made from; a changed one is an error."""
+        known = self.manifest()["data"]
+        dataset = Dataset.load(known["folder"])
+        if dataset.digest != known["digest"]:
+            raise RarsError(f"{known['folder']} has changed since {self.folder} was made from it.")
+        return dataset
+
+
+def _fresh(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "kind": KIND,
+        "rars": __version__,
+        "python": platform.python_version(),
+        "libraries": {name: version(name) for name in _LIBRARIES},
+        "data": {
+            "name": dataset.name,
+            "folder": str(dataset.folder.resolve()),
+            "digest": dataset.digest,
+        },
+        "steps": {},
+    }

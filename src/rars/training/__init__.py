@@ -1,0 +1,1 @@
+"""Packed batches, the loop, checkpoints and exact resume, the journal."""

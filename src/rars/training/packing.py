@@ -1,0 +1,294 @@
+"""From judgments to batches: whole queries with the prefix trees of their relevant identifiers.
+
+Owns: the training set as flat arrays (made once), and cutting a batch out of it (every step, vectorised over
+queries and entries). Ignores the model and the losses.
+
+The relevance-bearing nodes of a query, at every depth, are exactly the rows its decoder pass needs: each
+distinct prefix once, seeing its ancestors, at the position of its depth. Targets are read off the same
+entries, so input and supervision cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rars.model.batch import Batch, CategoryTargets, Refinement
+from rars.tree import END, PrefixTree, Projection, Relevance, SidVocabulary, project
+from rars.tree.categories import CategoryTree
+
+Ints = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """The relevance-bearing nodes of one depth for all training queries, with where each query begins.
+
+    ``start`` (queries + 1,); the others (entries,): node, its code's slot, mass, pairs below, parent entry.
+    """
+
+    start: Ints
+    node: Ints
+    slot: Ints
+    alive: npt.NDArray[np.bool_]
+    mass: Floats
+    pairs: Floats
+    parent: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSet:
+    """Queries with their texts, vectors, relevance and categories, ready to be cut into batches."""
+
+    tree: PrefixTree
+    vocabulary: SidVocabulary
+    levels: tuple[Entries, ...]
+    tokens: Sequence[Ints]
+    weight: Floats
+    vectors: Floats | None = None
+    projected: Floats | None = None
+    categories: tuple[Entries, ...] = ()
+    latent_rows: int = 0
+    with_siblings: bool = True
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def n_pairs(self) -> Floats:
+        """(queries,) relevant pairs of each query."""
+        return self.levels[0].pairs
+
+    @property
+    def n_rows(self) -> Ints:
+        """(queries,) decoder rows of each query."""
+        inner = (np.add.reduceat(np.append(e.alive, 0), e.start[:-1]) for e in self.levels[1:-1])
+        return sum(inner, np.full(len(self), self.latent_rows + 1))
+
+
+def training_set(
+    tree: PrefixTree,
+    vocabulary: SidVocabulary,
+    relevance: Relevance,
+    tokens: Sequence[Ints],
+    *,
+    categories: CategoryTree | None = None,
+    **rest: Any,
+) -> TrainingSet:
+    """Project every query's relevance once; ``tokens`` are in the order of ``relevance.queries``."""
+    counted = project(tree, replace(relevance, mass=np.ones_like(relevance.mass)))
+    levels = _entries(tree, vocabulary, project(tree, relevance), counted)
+    rest.setdefault("weight", np.ones(len(relevance.queries)))
+    return TrainingSet(
+        tree=tree,
+        vocabulary=vocabulary,
+        levels=levels,
+        tokens=tokens,
+        categories=_category_entries(categories, relevance) if categories else (),
+        latent_rows=len(categories.sizes) if categories else 0,
+        **rest,
+    )
+
+
+def _entries(
+    tree: PrefixTree, vocabulary: SidVocabulary, projection: Projection, counted: Projection
+) -> tuple[Entries, ...]:
+    found = []
+    for depth, (level, count) in enumerate(zip(projection.levels, counted.levels, strict=True)):
+        code = tree.codes[depth - 1][level.node] if depth else np.zeros(len(level.node), np.int64)
+        found.append(
+            Entries(
+                start=np.searchsorted(level.row, np.arange(projection.n_rows + 1)),
+                node=level.node,
+                slot=vocabulary.slot(code, depth - 1) if depth else code,
+                alive=code != END,
+                mass=level.mass,
+                pairs=count.mass,
+                parent=level.parent,
+            )
+        )
+    return tuple(found)
+
+
+def _category_entries(categories: CategoryTree, relevance: Relevance) -> tuple[Entries, ...]:
+    found = []
+    for level in range(len(categories.sizes)):
+        row, node, pairs = categories.of_pairs(level, relevance.row, relevance.item)
+        start = np.searchsorted(row, np.arange(len(relevance.queries) + 1))
+        every = np.ones(len(node), dtype=bool)
+        counts = pairs.astype(np.float64)
+        found.append(Entries(start, node, node, every, counts, counts, node))
+    return tuple(found)
+
+
+def pack(
+    data: TrainingSet, queries: Ints, *, whole: Ints | None = None, pad_token: int = 0
+) -> Batch:
+    """Cut out a batch: these queries, as this process's part of the ``whole`` batch."""
+    whole = queries if whole is None else whole
+    refinements, rows, paths = _refinements(data, queries)
+    tokens, mask = _padded([data.tokens[q] for q in queries], pad_token)
+    positions, visible = _visibility(data, len(queries), rows, paths)
+    return Batch(
+        tokens=tokens,
+        mask=mask,
+        vectors=_taken(data.vectors, queries),
+        projected=_taken(data.projected, queries),
+        positions=positions,
+        visible=visible,
+        refinements=refinements,
+        categories=tuple(
+            _category_targets(data, level, queries, whole) for level in data.categories
+        ),
+        weight=_real(data.weight[queries]),
+        n_pairs=float((data.n_pairs[whole] * data.weight[whole]).sum()),
+        n_queries=float(data.weight[whole].sum()),
+    )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Decoder rows of one depth: the query and row of each, and the rows on its path (n, depth)."""
+
+    query: Ints
+    row: Ints
+    path: Ints
+
+
+def _refinements(
+    data: TrainingSet, queries: Ints
+) -> tuple[tuple[Refinement, ...], int, list[_Rows]]:
+    """The refinements of a batch, the number of decoder rows, and who is where in them."""
+    n = len(queries)
+    used = np.full(n, data.latent_rows)  # rows taken so far, per query
+    index, query = _cut(data.levels[0].start, queries)
+    place = np.arange(
+        n
+    )  # of every entry of this depth: its place among the parents, -1 if it ended
+    codes = np.zeros((n, 0), dtype=np.int64)
+    path = np.zeros((n, 0), dtype=np.int64)
+    edge, found, placed = np.arange(n), [], []
+    for depth in range(data.tree.depth):
+        above, below = data.levels[depth], data.levels[depth + 1]
+        row = used[query] + _rank(query)
+        used = used + np.bincount(query, minlength=n)
+        path = np.concatenate([path, row[:, None]], axis=1)
+        placed.append(_Rows(query, row, path))
+        # Children of the parents kept: their entries are those of the same queries one level down.
+        child, child_query = _cut(below.start, queries)
+        parent = place[_local(above.start, queries, below.parent[child], child_query)]
+        kept = parent >= 0
+        child, child_query, parent = child[kept], child_query[kept], parent[kept]
+        legal_start, legal = _legal(data, depth, above.node[index])
+        weight = data.weight[queries]
+        found.append(
+            Refinement(
+                query=_long(query),
+                row=_long(row),
+                codes=_long(codes),
+                edge=_long(edge),
+                mass=_real(above.mass[index] * weight[query]),
+                parent=_long(parent),
+                slot=_long(below.slot[child]),
+                share=_real(below.mass[child] / above.mass[index][parent]),
+                pairs=_real(below.pairs[child] * weight[child_query]),
+                legal_start=_long(legal_start),
+                legal=_long(legal),
+            )
+        )
+        place = np.full(len(kept), -1)
+        alive = below.alive[child]
+        place[np.flatnonzero(kept)[alive]] = np.arange(alive.sum())
+        edge = np.flatnonzero(alive)
+        index, query = child[edge], child_query[edge]
+        codes = np.concatenate([codes[parent[edge]], below.slot[index][:, None]], axis=1)
+        path = path[parent[edge]]
+    return tuple(found), int(used.max()), placed
+
+
+def _legal(data: TrainingSet, depth: int, nodes: Ints) -> tuple[Ints, Ints]:
+    if not data.with_siblings:
+        return np.zeros(len(nodes) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    owner, child = data.tree.expand(depth, nodes)
+    start = np.searchsorted(owner, np.arange(len(nodes) + 1))
+    slots = data.vocabulary.slot(data.tree.codes[depth][child], depth)
+    # END sorts first among the codes but has the last slot; candidates are kept in slot order.
+    return start, slots if not data.vocabulary.ends[depth] else slots[np.lexsort((slots, owner))]
+
+
+def _visibility(
+    data: TrainingSet, n: int, rows: int, placed: list[_Rows]
+) -> tuple[torch.Tensor, torch.Tensor]:
+    first = data.latent_rows + 1
+    visible = torch.eye(rows, dtype=torch.bool).repeat(n, 1, 1)
+    visible[:, :first, :first] |= torch.ones(first, first, dtype=torch.bool).tril()
+    positions = torch.zeros(n, rows, dtype=torch.long)
+    positions[:, :first] = torch.arange(first)
+    for depth, at in enumerate(placed[1:], start=1):
+        query, row = _long(at.query), _long(at.row)
+        visible[query, row, :first] = True
+        visible[query[:, None], row[:, None], _long(at.path)] = True
+        positions[query, row] = data.latent_rows + depth
+    return positions, visible
+
+
+def _category_targets(
+    data: TrainingSet, level: Entries, queries: Ints, whole: Ints
+) -> CategoryTargets:
+    index, query = _cut(level.start, queries)
+    every, owner = _cut(level.start, whole)
+    return CategoryTargets(
+        query=_long(query),
+        node=_long(level.node[index]),
+        pairs=_real(level.pairs[index] * data.weight[queries][query]),
+        candidates=_long(np.unique(level.node[every])),
+        rows=float(data.weight[whole[np.unique(owner)]].sum()),
+    )
+
+
+def _cut(start: Ints, queries: Ints) -> tuple[Ints, Ints]:
+    """The entries of some queries, in their order: (entry, index into ``queries``)."""
+    counts = start[queries + 1] - start[queries]
+    owner = np.repeat(np.arange(len(queries)), counts)
+    first = np.cumsum(counts) - counts
+    return start[queries][owner] + np.arange(len(owner)) - first[owner], owner
+
+
+def _local(start: Ints, queries: Ints, entry: Ints, owner: Ints) -> Ints:
+    """Where ``_cut`` put each entry, given its owner."""
+    counts = start[queries + 1] - start[queries]
+    first = np.cumsum(counts) - counts
+    return np.asarray(entry - start[queries][owner] + first[owner])
+
+
+def _rank(group: Ints) -> Ints:
+    """The place of each row inside its (sorted) group."""
+    first = np.searchsorted(group, group)
+    return np.arange(len(group)) - first
+
+
+def _padded(rows: Sequence[Ints], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    longest = max(len(row) for row in rows)
+    tokens = np.full((len(rows), longest), pad, dtype=np.int64)
+    lengths = np.array([len(row) for row in rows])
+    mask = np.arange(longest) < lengths[:, None]
+    tokens[mask] = np.concatenate(rows)
+    return torch.from_numpy(tokens), torch.from_numpy(mask.astype(np.int64))
+
+
+def _taken(values: Floats | None, queries: Ints) -> torch.Tensor | None:
+    return None if values is None else _real(np.asarray(values[queries]))
+
+
+def _long(values: Ints) -> torch.Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.int64))
+
+
+def _real(values: Floats) -> torch.Tensor:
+    return torch.as_tensor(np.asarray(values), dtype=torch.get_default_dtype())

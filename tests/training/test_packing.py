@@ -1,0 +1,135 @@
+"""A packed pass is exact: the same loss and the same gradient as one decoder row per (query, item) pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from rars.objectives import category_class, full_sid
+from rars.objectives.common import Context
+from rars.training.packing import pack
+from tests.model.small import Example, retriever
+
+
+@pytest.fixture(autouse=True)
+def _float64():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def per_pair_loss(model, example):
+    """The usual training: every (query, item) pair is a row of its own, decoded as a plain sequence."""
+    total, count = 0.0, 0
+    latent = model.latent_rows
+    for query, item, _ in example.pairs:
+        tokens = torch.tensor(example.tokens[query])[None]
+        vectors = torch.tensor(example.vectors[query])[None]
+        encoded = model.encoder(tokens, torch.ones_like(tokens))
+        memory = model.decoder.memory(encoded.states, encoded.mask)
+        inputs, _ = model.think(memory)
+        code = [int(c) for c in example.codes[item] if c >= 0]
+        for depth, value in enumerate(code[: len(model.slots) - 1]):
+            inputs = torch.cat([inputs, model.code_inputs[depth].weight[value][None, None]], dim=1)
+        hidden = model.sequence(inputs, memory)
+        sizes = example.vocabulary.sizes
+        steps = [*code, sizes[len(code)]] if len(code) < len(model.slots) else code
+        for depth, value in enumerate(steps):
+            logits = model.logits(depth, hidden[:, latent + depth], vectors)
+            total = total - torch.log_softmax(logits, -1)[0, value]
+        count += 1
+    return total / count
+
+
+@pytest.mark.parametrize("family", ["t5", "mt5", "umt5"])
+@pytest.mark.parametrize("mode", ["feedback", "slots", None])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_packed_loss_and_gradients_equal_per_pair_training(family, mode, ragged):
+    example = Example(ragged=ragged, latent=mode is not None)
+    model = retriever(
+        example.vocabulary.slots,
+        family,
+        example.categories,
+        mode or "",
+        prior_dim=6,
+        dropout_rate=0.0,
+    )
+    batch = pack(example.data(projected=example.vectors), np.arange(7))
+
+    packed = full_sid.loss(model(batch), batch, Context(per_token=False)).mean
+    ours = torch.autograd.grad(packed, list(model.parameters()), allow_unused=True)
+    direct = per_pair_loss(model, example)
+    theirs = torch.autograd.grad(direct, list(model.parameters()), allow_unused=True)
+
+    assert packed.item() == pytest.approx(direct.item(), abs=1e-9)
+    for (name, _), one, other in zip(model.named_parameters(), ours, theirs, strict=True):
+        if one is None or other is None:
+            left = one if one is not None else other
+            assert left is None or not left.abs().max(), name
+        else:
+            assert (one - other).abs().max() < 1e-6, name
+
+
+def test_a_batch_does_not_depend_on_its_neighbours():
+    example = Example()
+    model = retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0)
+    data = example.data()
+    together = pack(data, np.array([3, 1]))
+    alone = pack(data, np.array([1]))
+    both, one = model(together), model(alone)
+    for depth, step in enumerate(together.refinements):
+        torch.testing.assert_close(both.logits[depth][step.query == 1], one.logits[depth])
+
+
+def test_every_distinct_prefix_is_decoded_once():
+    example = Example()
+    data = example.data()
+    for query in range(7):
+        relevant = {tuple(example.codes[i]) for q, i, _ in example.pairs if q == query}
+        prefixes = {sid[:d] for sid in relevant for d in range(1, 3)}
+        assert data.n_rows[query] == len(prefixes) + 1 + 2
+        assert pack(data, np.array([query])).positions.shape == (1, data.n_rows[query])
+
+
+def test_targets_are_the_projected_relevance():
+    example = Example()
+    data = example.data()
+    batch = pack(data, np.arange(7))
+    for depth, step in enumerate(batch.refinements):
+        assert float(step.mass.sum()) == pytest.approx(7)
+        sums = torch.zeros(len(step.mass)).index_add(0, step.parent, step.share)
+        torch.testing.assert_close(sums, torch.ones(len(step.mass)))
+        assert float(step.pairs.sum()) == len(example.pairs)
+        for n in range(len(step.mass)):
+            node = example.tree.find(step.codes[n].tolist())
+            _, children = example.tree.expand(depth, [node])
+            legal = step.legal[step.legal_start[n] : step.legal_start[n + 1]]
+            assert legal.tolist() == example.tree.codes[depth][children].tolist()
+
+
+def test_query_weights_scale_a_querys_share_of_the_loss():
+    example = Example(latent=False)
+    model = retriever(example.vocabulary.slots, dropout_rate=0.0)
+    weights = np.ones(7)
+    weights[2] = 0.0
+    weighted = pack(example.data(weight=weights), np.arange(7))
+    without = pack(example.data(), np.array([0, 1, 3, 4, 5, 6]))
+    context = Context()
+    one = full_sid.loss(model(weighted), weighted, context).mean
+    other = full_sid.loss(model(without), without, context).mean
+    assert one.item() == pytest.approx(other.item())
+
+
+def test_two_parts_of_a_batch_add_up_to_the_whole():
+    example = Example()
+    model = retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0)
+    data, whole = example.data(), np.arange(7)
+    parts = [pack(data, whole[:3], whole=whole), pack(data, whole[3:], whole=whole)]
+    joined = pack(data, whole)
+    for loss in (
+        full_sid.loss,
+        lambda f, b, c: category_class.loss(f, b, c, model.categories),
+    ):
+        total = sum(loss(model(part), part, Context()).mean for part in parts)
+        assert total.item() == pytest.approx(loss(model(joined), joined, Context()).mean.item())

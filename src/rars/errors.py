@@ -9,3 +9,7 @@ from __future__ import annotations
 
 class RarsError(Exception):
     """A mistake in the input: the message is one sentence naming the file, row, column or option."""
+
+
+class Stopped(Exception):
+    """The person stopped long work that was saved: the message says how to go on (exit code 130)."""

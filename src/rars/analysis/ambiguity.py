@@ -48,7 +48,9 @@ def profile(dataset: Dataset, tree: PrefixTree, split: str, preset: str = "linea
     """Measure how the relevance of a split's queries divides at every refinement."""
     relevance = Relevance.of(*dataset.positives(split, preset))
     if not len(relevance.queries):
-        raise RarsError(f"The split {split!r} of {dataset.folder} has no query with a positive item.")
+        raise RarsError(
+            f"The split {split!r} of {dataset.folder} has no query with a positive item."
+        )
     measured = ambiguity(tree, project(tree, relevance))
     some = measured.branches.any(axis=1)
     share = measured.allocation[some].mean(axis=0) if some.any() else np.zeros(tree.depth)
@@ -82,7 +84,12 @@ def draw(found: Profile, path: Path) -> None:
     place = np.arange(len(depths))
     with figures.figure(path, panels=2) as (left, right):
         bars = (
-            ("queries that branch", figures.BLUE, [100 * r.ambiguous_queries for r in found.rows], -0.2),
+            (
+                "queries that branch",
+                figures.BLUE,
+                [100 * r.ambiguous_queries for r in found.rows],
+                -0.2,
+            ),
             ("relevance mass", figures.ORANGE, [100 * r.ambiguous_mass for r in found.rows], 0.2),
         )
         for label, color, heights, shift in bars:
@@ -94,7 +101,11 @@ def draw(found: Profile, path: Path) -> None:
         drawn = right.bar(place, [r.entropy for r in found.rows], 0.55, color=figures.GREEN)
         right.bar_label(drawn, fmt="%.2f", padding=2, fontsize=8)
         right.plot(
-            place, [r.capacity for r in found.rows], "o--", color=figures.GREY, label="largest possible"
+            place,
+            [r.capacity for r in found.rows],
+            "o--",
+            color=figures.GREY,
+            label="largest possible",
         )
         right.set(xticks=place, xticklabels=depths, ylabel="refinement entropy (nats)")
         right.set_title("How much it divides")

@@ -13,7 +13,7 @@ from typing import Any
 
 BLUE, ORANGE, GREEN, RED, GREY = "#3F6FA6", "#D97706", "#3F8F5B", "#B64E4E", "#6B7280"
 
-_STYLE = {
+_STYLE: Any = {
     "figure.dpi": 130,
     "font.size": 10,
     "axes.spines.top": False,

@@ -32,6 +32,30 @@ class Memory:
     mask: Tensor  # (B, 1, 1, S), True where there is a token
 
 
+@dataclass(frozen=True)
+class Cache:
+    """Keys and values of rows already decoded, per layer.
+
+    ``shared`` (B, H, P, d/H) of the rows before the first code, one copy a query; ``paths``
+    (B, W, t, H, d/H) of each beam's own codes.
+    """
+
+    shared: tuple[tuple[Tensor, Tensor], ...]
+    paths: tuple[tuple[Tensor, Tensor], ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows each beam already sees."""
+        return self.shared[0][0].shape[2] + self.paths[0][0].shape[2]
+
+    def reordered(self, beams: Tensor) -> Cache:
+        """Keep the paths of the given beams (B, W') of each query."""
+        query = torch.arange(len(beams), device=beams.device)[:, None]
+        if not self.paths[0][0].shape[2]:
+            return self
+        return Cache(self.shared, tuple((k[query, beams], v[query, beams]) for k, v in self.paths))
+
+
 class Decoder(nn.Module):
     """A decoder stack of the T5 family without its word embeddings.
 
@@ -59,10 +83,18 @@ class Decoder(nn.Module):
             mask=mask[:, None, None, :].bool(),
         )
 
-    def forward(self, inputs: Tensor, positions: Tensor, visible: Tensor, memory: Memory) -> Tensor:
+    def forward(
+        self,
+        inputs: Tensor,
+        positions: Tensor,
+        visible: Tensor,
+        memory: Memory,
+        keep: list[tuple[Tensor, Tensor]] | None = None,
+    ) -> Tensor:
         """Final states (B, T, d) of rows (B, T, d) at ``positions`` (B, T).
 
-        ``visible`` (B, T, T) says which rows each row sees; every row sees itself.
+        ``visible`` (B, T, T) says which rows each row sees; every row sees itself. ``keep`` collects the
+        keys and values of every layer (B, H, T, d/H).
         """
         hidden = self.dropout(inputs)
         distance = (positions[:, :, None] - positions[:, None, :]).clamp(min=0)
@@ -76,7 +108,7 @@ class Decoder(nn.Module):
             assert bias is not None
             hidden = hidden + attend.dropout(
                 self._self_attention(
-                    attend.SelfAttention, attend.layer_norm(hidden), bias, hidden_from
+                    attend.SelfAttention, attend.layer_norm(hidden), bias, hidden_from, keep
                 )
             )
             hidden = hidden + cross.dropout(
@@ -88,6 +120,42 @@ class Decoder(nn.Module):
         final: Tensor = self.dropout(self.final_norm(hidden))
         return final
 
+    def prefix(self, inputs: Tensor, memory: Memory) -> tuple[Tensor, Cache]:
+        """Decode the rows all beams share (B, P, d) as a sequence; the cache begins with them."""
+        rows = inputs.shape[1]
+        positions = torch.arange(rows, device=inputs.device).expand(len(inputs), -1)
+        visible = torch.ones(rows, rows, dtype=torch.bool, device=inputs.device).tril()
+        kept: list[tuple[Tensor, Tensor]] = []
+        hidden = self(inputs, positions, visible.expand(len(inputs), -1, -1), memory, kept)
+        empty = inputs.new_zeros(len(inputs), 1, 0, self.heads, kept[0][0].shape[-1])
+        return hidden, Cache(tuple(kept), tuple((empty, empty) for _ in kept))
+
+    def step(self, inputs: Tensor, cache: Cache, memory: Memory) -> tuple[Tensor, Cache]:
+        """One row per beam (B, W, d), each seeing the shared rows and its own path."""
+        hidden = self.dropout(inputs)
+        own: list[tuple[Tensor, Tensor]] = []
+        distance = torch.arange(cache.rows, -1, -1, device=inputs.device)
+        bias: Tensor | None = None
+        for layer, block in enumerate(self.blocks):
+            attend, cross, feed_forward = block.layer
+            table = getattr(attend.SelfAttention, "relative_attention_bias", None)
+            if table is not None:
+                bias = table(distance).T
+            assert bias is not None
+            read, path = self._step_attention(
+                attend.SelfAttention, attend.layer_norm(hidden), bias, cache, layer
+            )
+            own.append(path)
+            hidden = hidden + attend.dropout(read)
+            hidden = hidden + cross.dropout(
+                self._cross_attention(
+                    cross.EncDecAttention, cross.layer_norm(hidden), memory, layer
+                )
+            )
+            hidden = feed_forward(hidden)
+        final: Tensor = self.dropout(self.final_norm(hidden))
+        return final, Cache(cache.shared, tuple(own))
+
     def check_rows(self, rows: int) -> None:
         """Refuse identifiers whose positions the relative bias could not tell apart."""
         if rows > self.max_rows:
@@ -96,15 +164,51 @@ class Decoder(nn.Module):
                 f"only {self.max_rows} apart."
             )
 
-    def _self_attention(self, attention: Any, rows: Tensor, bias: Tensor, hidden: Tensor) -> Tensor:
+    def _self_attention(
+        self,
+        attention: Any,
+        rows: Tensor,
+        bias: Tensor,
+        hidden: Tensor,
+        keep: list[tuple[Tensor, Tensor]] | None,
+    ) -> Tensor:
         query, key, value = (
             self._split(part(rows)) for part in (attention.q, attention.k, attention.v)
         )
+        if keep is not None:
+            keep.append((key, value))
         scores = query @ key.transpose(-1, -2) + bias
         weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=-1)
         weights = functional.dropout(weights, attention.dropout, self.training)
         joined: Tensor = attention.o(self._join(weights @ value))
         return joined
+
+    def _step_attention(
+        self, attention: Any, rows: Tensor, bias: Tensor, cache: Cache, layer: int
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Attention of one row a beam over a handful of keys: products, not matrix calls."""
+        query, key, value = (
+            part(rows).view(*rows.shape[:2], self.heads, -1)
+            for part in (attention.q, attention.k, attention.v)
+        )
+        shared_key, shared_value = cache.shared[layer]
+        path_key, path_value = cache.paths[layer]
+        beams = rows.shape[1]
+        path_key = torch.cat([path_key.expand(-1, beams, -1, -1, -1), key[:, :, None]], dim=2)
+        path_value = torch.cat([path_value.expand(-1, beams, -1, -1, -1), value[:, :, None]], dim=2)
+        scores = torch.cat(
+            [
+                (query.transpose(1, 2) @ shared_key.transpose(-1, -2)).transpose(1, 2),
+                (query[:, :, None] * path_key).sum(-1).transpose(2, 3),
+            ],
+            dim=-1,
+        )
+        weights = torch.softmax(scores + bias, dim=-1)
+        shared = shared_key.shape[2]
+        read = (weights[..., :shared].transpose(1, 2) @ shared_value).transpose(1, 2)
+        read = read + (weights[..., shared:].transpose(2, 3)[..., None] * path_value).sum(2)
+        joined: Tensor = attention.o(read.flatten(2))
+        return joined, (path_key, path_value)
 
     def _cross_attention(self, attention: Any, rows: Tensor, memory: Memory, layer: int) -> Tensor:
         read = functional.scaled_dot_product_attention(

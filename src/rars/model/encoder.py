@@ -41,6 +41,9 @@ class QueryEncoder(nn.Module):
         self.vector_tokens = vector_tokens
         self.widen = nn.Identity() if own == width else nn.Linear(own, width, bias=False)
         self.from_vector = nn.Linear(vector_dim, vector_tokens * own) if vector_tokens else None
+        if self.from_vector is not None:
+            # Sentence vectors have length one: their tokens start at the scale of T5's word embeddings.
+            nn.init.normal_(self.from_vector.weight)
 
     def forward(self, tokens: Tensor, mask: Tensor, vectors: Tensor | None = None) -> Encoded:
         """Encode token ids (B, S) with their mask, and sentence vectors (B, v) where the model has them."""

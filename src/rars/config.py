@@ -1,0 +1,208 @@
+"""One typed section per step; TOML in, resolved TOML out; an unknown key is an error.
+
+Owns: the recipe of a system, its defaults and ranges, and how a size and ``--set`` options change it.
+Ignores what the settings do.
+
+A recipe names parts and what differs from the defaults. It is resolved in this order, later ones winning:
+defaults, the size (``recipes/sizes/NAME.toml``), the recipe file, ``--set section.key=value`` options.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+
+from rars.errors import RarsError
+from rars.identifiers.settings import IdentifierSettings
+
+SIZES = ("tiny", "small", "paper")
+
+
+class Section(BaseModel):
+    """A frozen table of settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelSettings(Section):
+    """The retriever's parts."""
+
+    backbone: str = "tiny"
+    """``tiny`` or ``small`` (offline, trained from scratch with a sentence vector), ``t5:NAME_OR_FOLDER``
+    (any T5-family checkpoint), ``encoder:NAME_OR_FOLDER`` (encoder-only, with a fresh shallow decoder)."""
+    decoder_layers: PositiveInt | None = None
+    """Keep only the first decoder layers (or: how many a fresh decoder gets)."""
+    categories: Literal["feedback", "slots", "off"] = "feedback"
+    category_levels: PositiveInt = 3
+    aligned_codes: bool = False
+    """Start the code tables from the identifier learner's codebooks, aligned with the query vector."""
+    prior: bool = False
+    """Add query vector . codeword to the logits; the decoder's own part starts small."""
+    vector_tokens: int = Field(4, ge=0)
+    """Encoder tokens made from the query's sentence vector (offline backbones)."""
+    max_tokens: PositiveInt = 32
+    vocabulary: PositiveInt = 8000
+    """Sub-words of the offline tokenizer."""
+    dropout: float | None = Field(None, ge=0, lt=1)
+    freeze_encoder: bool = False
+
+
+class ObjectiveSettings(Section):
+    """L = L_leaf + lambda_tree L_tree + lambda_base (L_cls + L_con)."""
+
+    leaf: Literal["full-sid", "grouped"] = "full-sid"
+    structure: Literal["none", "tree", "sampled-tree", "decoder-soft"] = "none"
+    tree_weight: float = Field(0.5, ge=0)
+    base_weight: float = Field(0.1, ge=0)
+    relevance: Literal["linear", "binary", "exponential", "exact", "exact+substitute"] = "linear"
+    siblings: Literal["high", "random", "none", "all"] = "high"
+    n_siblings: PositiveInt = 32
+    rank: PositiveInt = 64
+    temperature: float = Field(1.0, gt=0)
+    one_path: bool = False
+    per_token: bool = True
+    contrast: float = Field(0.1, gt=0)
+
+
+class PseudoSettings(Section):
+    """Queries made from the items' own fields, so that an item nobody judged can still be found."""
+
+    share: float = Field(0.0, ge=0)
+    """Pseudo-queries per judged query in an epoch; 0 switches them off."""
+    weight: float = Field(0.5, gt=0)
+
+
+class TrainingSettings(Section):
+    """The loop."""
+
+    epochs: PositiveInt = 300
+    learning_rate: float = Field(5e-4, gt=0)
+    encoder_learning_rate: float | None = Field(None, gt=0)
+    weight_decay: float = Field(0.01, ge=0)
+    warmup: float = Field(0.01, ge=0, le=1)
+    clip: float = Field(1.0, gt=0)
+    pairs: PositiveInt = 512
+    """Relevant (query, item) pairs in a batch; a batch is made of whole queries."""
+    accumulate: PositiveInt = 1
+    precision: Literal["no", "bf16", "fp16"] = "no"
+    keep: Literal["final", "best"] = "final"
+    """``best``: the checkpoint with the highest recall on validation queries; never chosen on test data."""
+    evaluations: PositiveInt = 8
+    """How often validation recall is measured (only for ``keep = "best"``)."""
+    checkpoint_seconds: float = Field(60.0, ge=0)
+    checkpoints_kept: PositiveInt = 2
+    seed: int = Field(0, ge=0, lt=2**31)
+    pseudo: PseudoSettings = PseudoSettings()
+
+
+class Recipe(Section):
+    """A whole system: identifiers, model, objective, training.
+
+    >>> Recipe.resolve("rars", size="tiny", changes=["objective.tree_weight=1"]).objective.tree_weight
+    1.0
+    """
+
+    name: str = "unnamed"
+    identifiers: IdentifierSettings = IdentifierSettings()
+    model: ModelSettings = ModelSettings()
+    objective: ObjectiveSettings = ObjectiveSettings()
+    training: TrainingSettings = TrainingSettings()
+
+    @classmethod
+    def resolve(
+        cls, name: str | Path, *, size: str | None = None, changes: Sequence[str] = ()
+    ) -> Recipe:
+        """Read a recipe by name or path and apply a size and ``section.key=value`` changes."""
+        tables = [_sized(size)] if size else []
+        tables.append(_table(_find(name)))
+        tables.extend(_change(text) for text in changes)
+        merged: dict[str, Any] = {}
+        for table in tables:
+            merged = _merge(merged, table)
+        return cls.of(merged, str(name))
+
+    @classmethod
+    def read(cls, path: Path) -> Recipe:
+        """Read a resolved recipe."""
+        return cls.of(_table(path), str(path))
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], source: str) -> Recipe:
+        """Check a table; the first mistake is named with its section and key."""
+        try:
+            return cls.model_validate(table)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"])
+            if first["type"] == "extra_forbidden":
+                raise RarsError(f"Recipe {source}: there is no setting {key!r}.") from error
+            message = first["msg"].removeprefix("Value error, ")
+            raise RarsError(f"Recipe {source}: {key or 'recipe'}: {message}.") from error
+
+    def to_toml(self) -> str:
+        """The resolved recipe; a setting without a value is left out."""
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with the package."""
+    folder = files("rars") / "recipes"
+    return sorted(
+        p.name.removesuffix(".toml") for p in folder.iterdir() if p.name.endswith(".toml")
+    )
+
+
+def _find(name: str | Path) -> Path:
+    if str(name).endswith(".toml"):
+        return Path(name)
+    found = Path(str(files("rars") / "recipes" / f"{name}.toml"))
+    if not found.exists():
+        known = ", ".join(recipe_names())
+        raise RarsError(
+            f"There is no recipe {str(name)!r}; choose one of {known}, or a .toml file."
+        )
+    return found
+
+
+def _sized(size: str) -> dict[str, Any]:
+    if size not in SIZES:
+        raise RarsError(f"There is no size {size!r}; choose one of {', '.join(SIZES)}.")
+    return _table(Path(str(files("rars") / "recipes" / "sizes" / f"{size}.toml")))
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise RarsError(f"The recipe {path} does not exist.") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RarsError(f"The recipe {path} is not readable TOML: {error}.") from error
+
+
+def _change(text: str) -> dict[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise RarsError(f"--set {text!r} is not of the form section.key=value.")
+    try:
+        parsed = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        parsed = value.strip()  # a bare word is a string
+    nested: Any = parsed
+    for part in reversed(key.strip().split(".")):
+        nested = {part: nested}
+    table: dict[str, Any] = nested
+    return table
+
+
+def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), dict)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged

@@ -1,0 +1,1 @@
+"""From a query to ranked items: beam search over legal children."""

@@ -1,0 +1,104 @@
+"""Checkpoints that resume exactly: weights, optimiser state and position, without pickle.
+
+Owns: the folders ``checkpoints/step-N``, written whole or not at all, and finding the newest usable one.
+Randomness needs no saving: every step seeds its own from (seed, step).
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import nn
+
+from rars import artifacts
+from rars.errors import RarsError
+
+KIND = "checkpoint"
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where training stands: ``step`` updates done, of which ``batch`` in the current epoch."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    best: float | None = None
+    best_step: int = 0
+
+
+def save(
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, at: Position, source: str
+) -> Path:
+    """Write ``step-N``; ``source`` is the digest of data and recipe that it belongs to."""
+    path = folder / f"step-{at.step:09d}"
+    with artifacts.writing(path, kind=KIND) as draft:
+        draft.meta.update(vars(at), source=source)
+        _write(draft.folder / "model.safetensors", dict(model.state_dict()))
+        _write(draft.folder / "optimizer.safetensors", _flat(optimizer))
+    return path
+
+
+def newest(folder: Path, source: str) -> tuple[Path, Position] | None:
+    """The newest whole checkpoint; one of other data or another recipe is an error."""
+    for path in sorted(folder.glob("step-*"), reverse=True):
+        try:
+            artifact = artifacts.opening(path, kind=KIND)
+        except RarsError:
+            continue  # the disk failed under it; an older one is still good
+        meta = dict(artifact.meta)
+        if meta.pop("source") != source:
+            raise RarsError(
+                f"{path} belongs to another recipe or other data; train into a new --out folder, or "
+                "change the settings back."
+            )
+        return path, Position(**meta)
+    return None
+
+
+def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Put weights and optimiser state back."""
+    model.load_state_dict(safetensors.torch.load_file(path / "model.safetensors"))
+    _restore(optimizer, safetensors.torch.load_file(path / "optimizer.safetensors"))
+
+
+def load_weights(path: Path, model: nn.Module) -> None:
+    """Put the weights of a checked checkpoint back, and nothing else."""
+    artifact = artifacts.opening(path, kind=KIND)
+    model.load_state_dict(safetensors.torch.load_file(artifact.folder / "model.safetensors"))
+
+
+def prune(folder: Path, kept: int) -> None:
+    """Remove all but the newest checkpoints."""
+    for path in sorted(folder.glob("step-*"))[:-kept]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _write(path: Path, tensors: dict[str, torch.Tensor]) -> None:
+    safetensors.torch.save_file(
+        {n: t.detach().contiguous().cpu() for n, t in tensors.items()}, path
+    )
+
+
+def _flat(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
+    """Optimiser state as named tensors: ``parameter-index.name``."""
+    state: dict[int, dict[str, Any]] = optimizer.state_dict()["state"]
+    return {
+        f"{index}.{name}": torch.as_tensor(value)
+        for index, values in state.items()
+        for name, value in values.items()
+    }
+
+
+def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
+    saved = optimizer.state_dict()
+    state: dict[int, dict[str, torch.Tensor]] = {}
+    for key, value in tensors.items():
+        index, name = key.split(".", 1)
+        state.setdefault(int(index), {})[name] = value
+    optimizer.load_state_dict(saved | {"state": state})

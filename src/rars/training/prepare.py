@@ -1,0 +1,175 @@
+"""From a dataset and its identifiers to a model and a training set.
+
+Owns: which queries, texts, vectors and categories training sees. Only training queries and the catalogue are
+read here; validation and test judgments never are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rars import artifacts
+from rars.config import Recipe
+from rars.data import Dataset
+from rars.errors import RarsError
+from rars.identifiers import (
+    Identifiers,
+    cached_vectors,
+    induce_categories,
+    item_vectors,
+    open_embedder,
+)
+from rars.identifiers.residual import ResidualQuantizer
+from rars.model.backbone import PRESETS
+from rars.model.saving import Ready, build
+from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tokenizer
+from rars.training import pseudo
+from rars.training.packing import TrainingSet, training_set
+from rars.tree import PrefixTree, Relevance, SidVocabulary
+from rars.tree.categories import CategoryTree
+
+Floats = npt.NDArray[np.float32]
+Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A fresh model, what it is trained on, and the number of judged queries in it."""
+
+    ready: Ready
+    data: TrainingSet
+    pool: int
+    tree: PrefixTree
+    categories: CategoryTree | None
+    source: str
+    tree_depths: int | None
+
+
+def prepare(
+    dataset: Dataset, identifiers: Identifiers, recipe: Recipe, advance: Advance | None = None
+) -> Prepared:
+    """Build the model and project every training query's relevance."""
+    settings = recipe.training
+    tree = PrefixTree.build(identifiers.codes)
+    vocabulary = SidVocabulary.of(tree, identifiers.sizes)
+    query, item, rho = dataset.positives("train", recipe.objective.relevance)
+    if not len(query):
+        raise RarsError(f"{dataset.folder} has no training query with a positive item.")
+    asked, row = np.unique(query, return_inverse=True)
+    texts: list[str] = dataset.query_texts.take(pa.array(asked)).to_pylist()
+    weight = np.ones(len(asked))
+    if settings.pseudo.share:
+        count = round(settings.pseudo.share * len(asked) * settings.epochs)
+        made, words = pseudo.pool(dataset, min(count, 2 * dataset.n_items), settings.seed)
+        row = np.concatenate([row, len(asked) + np.arange(len(made))])
+        item, rho = np.concatenate([item, made]), np.concatenate([rho, np.ones(len(made))])
+        texts += words
+        weight = np.concatenate([weight, np.full(len(made), settings.pseudo.weight)])
+    tokenizer = query_tokenizer(dataset, recipe, texts[: len(asked)])
+    vectors, projected = query_vectors(texts, identifiers, recipe, advance)
+    categories = category_tree(dataset, identifiers, recipe)
+    ready = build(
+        recipe.model,
+        vocabulary,
+        tokenizer,
+        categories=categories,
+        vector=0 if vectors is None else vectors.shape[1],
+        embedder=identifiers.settings.embedder,
+        codewords=_codewords(identifiers) if _uses_codewords(recipe) else None,
+        seed=settings.seed,
+    )
+    data = training_set(
+        tree,
+        vocabulary,
+        Relevance.of(row, item, rho),
+        tokenizer.encode(texts),
+        categories=categories,
+        weight=weight,
+        vectors=vectors,
+        projected=projected,
+        with_siblings=recipe.objective.structure != "none",
+    )
+    sources = [dataset.digest, recipe.model_dump(mode="json"), _digest(identifiers)]
+    suffixed = identifiers.depth > len(identifiers.quantizer.sizes)
+    return Prepared(
+        ready=ready,
+        data=data,
+        pool=len(asked),
+        tree=tree,
+        categories=categories,
+        source=artifacts.digest_json(sources),
+        tree_depths=identifiers.depth - 1 if suffixed else None,
+    )
+
+
+def query_tokenizer(dataset: Dataset, recipe: Recipe, queries: Sequence[str]) -> QueryTokenizer:
+    """The checkpoint's own tokenizer; offline, one learned on catalogue titles and training queries."""
+    kind, _, name = recipe.model.backbone.partition(":")
+    if kind in PRESETS:
+        titles = (text for text in dataset.items(["title"])["title"].to_pylist())
+        words = chain(titles, queries)
+        return train_tokenizer(words, recipe.model.vocabulary, recipe.model.max_tokens)
+    return pretrained_tokenizer(name, recipe.model.max_tokens)
+
+
+def query_vectors(
+    texts: Sequence[str], identifiers: Identifiers, recipe: Recipe, advance: Advance | None = None
+) -> tuple[Floats | None, Floats | None]:
+    """Sentence vectors of queries, and the same in codeword space, where the recipe needs them."""
+    reads = recipe.model.backbone in PRESETS and recipe.model.vector_tokens > 0
+    if not reads and not recipe.model.prior:
+        return None, None
+    embedder = open_embedder(identifiers.settings.embedder)
+    vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
+    projected = None
+    if recipe.model.prior:
+        projected = _residual(identifiers).project(vectors)
+    return np.asarray(vectors) if reads else None, projected
+
+
+def category_tree(
+    dataset: Dataset, identifiers: Identifiers, recipe: Recipe
+) -> CategoryTree | None:
+    """The catalogue's own categories; induced by clustering where it has none; None if switched off."""
+    if recipe.model.categories == "off":
+        return None
+    paths: list[Any] = dataset.items(["category"])["category"].to_pylist()
+    if any(paths):
+        return CategoryTree.of_paths(paths, recipe.model.category_levels)
+    vectors, _ = item_vectors(dataset, identifiers.settings.embedder)
+    branching = (20,) * recipe.model.category_levels
+    codes = induce_categories(vectors, branching, seed=identifiers.settings.seed)
+    return CategoryTree.of_codes(np.asarray(codes))
+
+
+def _uses_codewords(recipe: Recipe) -> bool:
+    return recipe.model.prior or recipe.model.aligned_codes
+
+
+def _codewords(identifiers: Identifiers) -> list[Floats]:
+    quantizer = _residual(identifiers)
+    found = [quantizer.codewords(depth) for depth in range(len(quantizer.sizes))]
+    # A uniqueness suffix says nothing about the item: its codewords are zero.
+    extra = identifiers.sizes[len(quantizer.sizes) :]
+    return found + [np.zeros((size, found[0].shape[1]), dtype=np.float32) for size in extra]
+
+
+def _residual(identifiers: Identifiers) -> ResidualQuantizer:
+    if not isinstance(identifiers.quantizer, ResidualQuantizer):
+        raise RarsError(
+            "model.prior and model.aligned_codes need residual codebooks; use identifiers.learner "
+            "residual-kmeans or rqvae."
+        )
+    return identifiers.quantizer
+
+
+def _digest(identifiers: Identifiers) -> str:
+    return hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()

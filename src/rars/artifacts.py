@@ -116,8 +116,8 @@ def writing(folder: Path, *, kind: str, manifest: str = "manifest.json") -> Iter
     if folder.exists() and not (folder / manifest).exists() and any(folder.iterdir()):
         raise RarsError(f"{folder} holds files that are not a rars {kind}; choose another folder.")
     folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
     draft = Draft(temporary, {})
     try:
@@ -167,6 +167,24 @@ def settle(folder: Path) -> None:
             shutil.rmtree(previous)
         else:
             previous.rename(folder)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove drafts of this folder that killed processes left behind."""
+    for draft in folder.parent.glob(f".{folder.name}.*.partial"):
+        writer = draft.name.split(".")[-2]
+        if writer == str(os.getpid()) or (writer.isdigit() and not _alive(int(writer))):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _previous(folder: Path) -> Path:

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from rars import __version__
-from rars.cli import console
-from rars.errors import RarsError
+from rars.cli import analyze, console, data, demo, identify, train
+from rars.errors import RarsError, Stopped
 
 # Typer brings its own copy of Click; this is its "the command line is wrong" in any version.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -25,6 +25,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Search by generating item identifiers down a tree, trained to know how relevance divides.",
 )
+
+app.add_typer(data.app)
 
 
 def _version(wanted: bool) -> None:
@@ -42,17 +44,29 @@ def _root(
     pass
 
 
+app.command()(demo.demo)
+app.command()(identify.identify)
+app.command()(identify.inspect)
+app.command()(train.train)
+app.command()(train.plot)
+app.command()(analyze.analyze)
+
+
 def main() -> None:
     """Run the command line; the console script ``rars`` calls this."""
     try:
         code = app(standalone_mode=False)
     except UsageError as error:
         message = getattr(error, "format_message", error.__str__)()
-        console.err.print(f"rars: {message}", style="red", markup=False, soft_wrap=True)
+        if message:  # none where the help was asked for by giving no command
+            console.err.print(f"rars: {message}", style="red", markup=False, soft_wrap=True)
         code = 2
     except RarsError as error:
         console.err.print(f"rars: {error}", style="red", markup=False, soft_wrap=True)
         code = 2
+    except Stopped as stop:
+        console.err.print(f"rars: {stop}", markup=False, soft_wrap=True)
+        code = 130
     except (KeyboardInterrupt, typer.Abort):
         console.err.print("rars: stopped; nothing half-written was left behind.")
         code = 130

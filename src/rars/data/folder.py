@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from rars import artifacts
 from rars.data import schema
+from rars.errors import RarsError
 
 MANIFEST = "dataset.json"
 KIND = "dataset"
@@ -28,7 +29,8 @@ _TABLES = {"items": schema.ITEMS, "queries": schema.QUERIES, "judgments": schema
 class DatasetWriter:
     """Collects tables chunk by chunk; counts rows as they pass.
 
-    Chunks of one table must agree in schema; columns of the fixed schema that a chunk lacks become null.
+    The first rows of a table say which further columns it has; columns of the fixed schema that a chunk
+    lacks become null.
     """
 
     def __init__(self, draft: artifacts.Draft) -> None:
@@ -67,13 +69,15 @@ def writing_dataset(
     """Write a dataset folder whole or not at all.
 
     ``grades`` says what the judgments were: ``labels`` (E/S/C/I) or ``numbers``. Further keyword
-    arguments are kept in ``dataset.json`` as they are (seed, locale, source files and the like).
+    arguments are kept in ``dataset.json`` as they are (seed, locale, source files and the like); what is
+    only known at the end goes into a dict among them that is filled by then.
     """
     with artifacts.writing(folder, kind=KIND, manifest=MANIFEST) as draft:
         with DatasetWriter(draft) as writer:
-            for table, columns in _TABLES.items():
-                writer.add(table, columns.empty_table())
             yield writer
+            for table, columns in _TABLES.items():
+                if table not in writer.counts:
+                    writer.add(table, columns.empty_table())
         draft.meta.update(
             name=name, licence=licence, grades=grades, counts=dict(writer.counts), **facts
         )
@@ -90,3 +94,17 @@ def conform(rows: pa.Table, columns: pa.Schema) -> pa.Table:
     extra = [name for name in rows.column_names if name not in columns.names]
     fields = list(columns) + [rows.schema.field(name) for name in extra]
     return pa.table([*fixed, *(rows[name] for name in extra)], schema=pa.schema(fields))
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Stop before any work if ``folder`` holds something that is not a dataset."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise RarsError(f"{folder} is a file; choose a folder for the dataset.")
+    if not any(folder.iterdir()):
+        return
+    manifest = folder / MANIFEST
+    sealed = artifacts.read_json(manifest) if manifest.exists() else None
+    if not isinstance(sealed, dict) or sealed.get("kind") != KIND:
+        raise RarsError(f"{folder} holds files that are not a rars dataset; choose another folder.")

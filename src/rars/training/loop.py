@@ -232,11 +232,12 @@ class _Run:
         return float(self.accelerator.reduce(value, "sum")) if self.world > 1 else float(value)
 
     def _check(self, loss: Tensor, listed: dict[str, Tensor], step: int) -> None:
-        if math.isfinite(float(loss)):
+        value = float(loss.detach())
+        if math.isfinite(value):
             return
         bad = [name for name, value in listed.items() if not math.isfinite(float(value))]
         raise RarsError(
-            f"The loss became {float(loss)} at step {step + 1} (in {', '.join(bad) or 'the sum'}); the last "
+            f"The loss became {value} at step {step + 1} (in {', '.join(bad) or 'the sum'}); the last "
             "checkpoint is kept. Try a lower training.learning_rate."
         )
 

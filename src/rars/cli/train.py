@@ -1,0 +1,149 @@
+"""``rars train`` and ``rars plot``: identifiers, model and checkpoints; loss curves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from rars.cli import console
+from rars.cli.identify import Changes, Data, Out, RunFolder, ensure_identifiers
+
+if TYPE_CHECKING:
+    from rars.training.loop import Report
+
+MODEL = "retriever"
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="Recipe name or .toml file.")],
+    data: Data,
+    out: Out,
+    size: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the model and the order of training.")
+    ] = None,
+    changes: Changes = None,
+    as_json: console.Json = False,
+) -> None:
+    """Train a retriever: identifiers, then the model. Killed or stopped, the same command goes on.
+
+    Example: rars train rars --data datasets/demo --out runs/rars --size tiny
+    """
+    from rars.config import Recipe
+    from rars.data import Dataset
+
+    listed = [*(changes or []), *([f"training.seed={seed}"] if seed is not None else [])]
+    resolved = Recipe.resolve(recipe, size=size, changes=listed)
+    payload = train_run(resolved, Dataset.load(data), out)
+
+    def show() -> None:
+        console.out.print(
+            f"Trained {payload['recipe']} in {payload['seconds']:.0f} s: {payload['steps']:,} steps, "
+            f"{payload['pairs_per_second']:,.0f} pairs a second."
+        )
+        for name, value in payload["losses"].items():
+            console.out.print(f"  {name:6} {value:.4f}")
+        console.out.print(f"Next: rars plot {out}", markup=False)
+
+    console.emit(payload, as_json, show)
+
+
+def train_run(recipe: Any, dataset: Any, out: Path) -> dict[str, Any]:
+    """Train one run folder to its end, or find it trained already."""
+    from rars import artifacts
+    from rars.model import saving
+    from rars.search.engine import Engine, recall
+    from rars.training import checkpoint, journal, loop
+    from rars.training.prepare import prepare
+
+    identifiers, run, _ = ensure_identifiers(out, recipe, dataset)
+    start = time.perf_counter()
+    with console.progress("reading queries") as advance:
+        prepared = prepare(dataset, identifiers, recipe, advance)
+    folder = run.folder / "model"
+    if folder.exists() and artifacts.opening(folder, kind=MODEL).meta["source"] == prepared.source:
+        console.say(f"The model of {out} is trained already.")
+    else:
+        console.say(
+            f"Training {recipe.name} on {prepared.pool:,} queries, {recipe.training.epochs} epochs."
+        )
+        model = loop.TrainingModel(prepared.ready.model, recipe.objective, prepared.tree_depths)
+        plan = loop.Plan(
+            data=prepared.data,
+            pool=prepared.pool,
+            settings=recipe.training,
+            folder=run.folder,
+            source=prepared.source,
+            pad_token=prepared.ready.tokenizer.pad,
+        )
+        validate = None
+        if recipe.training.keep == "best":
+            engine = Engine.of(prepared.ready, identifiers)
+
+            def validate(retriever: Any) -> float:
+                return float(recall(engine, dataset, "validation", model=retriever).mean())
+
+        with _watched(recipe.name) as report:
+            at = loop.train(model, plan, report=report, validate=validate)
+        if recipe.training.keep == "best":
+            best = run.folder / "best" / f"step-{at.best_step:09d}"
+            checkpoint.load_weights(best, model)
+        with artifacts.writing(folder, kind=MODEL) as draft:
+            draft.meta.update(source=prepared.source, step=at.step, recipe=recipe.name)
+            saving.save(prepared.ready, draft.folder)
+        run.record("model", seconds=round(time.perf_counter() - start, 1), steps=at.step)
+    lines = [line for line in journal.read(run.folder / "journal.jsonl") if "loss" in line]
+    last = lines[-1]
+    return {
+        "run": str(out),
+        "recipe": recipe.name,
+        "seconds": run.manifest()["steps"]["model"]["seconds"],
+        "steps": last["step"],
+        "pairs_per_second": last["pairs_per_second"],
+        "losses": {k: last[k] for k in ("loss", "leaf", "tree", "cls", "con") if k in last},
+    }
+
+
+@contextmanager
+def _watched(name: str) -> Iterator[Report]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[terms]}"),
+    )
+    quiet = not console.err.is_terminal
+    with Progress(*columns, console=console.err, transient=True, disable=quiet) as bar:
+        task = bar.add_task(name, total=1.0, terms="")
+
+        def report(values: dict[str, float]) -> None:
+            shown = [f"{k} {values[k]:.3f}" for k in ("leaf", "tree", "cls", "con") if k in values]
+            speed = f"{values['pairs_per_second']:,.0f} pairs/s"
+            bar.update(task, completed=values["progress"], terms=" ".join([*shown, speed]))
+
+        yield report
+
+
+def plot(
+    folder: RunFolder,
+    out: Annotated[Path | None, typer.Option(help="Where to draw; results/training.png.")] = None,
+    as_json: console.Json = False,
+) -> None:
+    """Draw the loss curves of a run.
+
+    Example: rars plot runs/rars
+    """
+    from rars.analysis import curves
+    from rars.runs import Run
+
+    run = Run.open(folder)
+    path = out or run.results / "training.png"
+    payload = curves.draw(run.folder / "journal.jsonl", path)
+    console.emit(payload, as_json, lambda: console.out.print(f"Plot: {path}", markup=False))

@@ -1,0 +1,12 @@
+"""The bundled shop: a generated catalogue that behaves like a real one, in three languages.
+
+Facts come first (``world``, ``facts``), language second (``words_*``, ``phrases_*``, ``items``,
+``asking``); grades follow from the facts alone (``grading``). No network, no licence questions, any size.
+"""
+
+from __future__ import annotations
+
+from rars.data.shop.lexicon import LOCALES
+from rars.data.shop.make import SIZES, make_shop
+
+__all__ = ["LOCALES", "SIZES", "make_shop"]

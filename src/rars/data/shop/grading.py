@@ -1,0 +1,173 @@
+"""Grades follow from the facts.
+
+Owns: the rule. An item of the query's leaf is Exact (3) if it meets every condition and a Substitute (2)
+if it misses exactly one; an item of a declared complementary leaf is a Complement (1), but if the query
+names a device and the item belongs to a device of that family, it must be the same device. Everything
+else is Irrelevant (0). Also: which of the truth is kept, and which items are judged. Ignores words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rars.data.shop.draws import Draw
+from rars.data.shop.facts import Facts, Rows
+from rars.data.shop.intents import Condition, Intent
+from rars.data.shop.world import world
+
+EXACT, SUBSTITUTE, COMPLEMENT, IRRELEVANT = 3, 2, 1, 0
+
+MOST_TRUTH = 1000
+"""Positives kept per query in the truth table; of more, a fixed random part is kept."""
+MOST_COMPLEMENTS = 100
+LEAST_SUBSTITUTES = 300
+
+Grades = npt.NDArray[np.int8]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Graded:
+    """Items and their grades, both (items,)."""
+
+    rows: Rows
+    grades: Grades
+
+    @staticmethod
+    def joined(*groups: tuple[Rows, int]) -> Graded:
+        """Groups of items, each of one grade."""
+        rows = np.concatenate([rows for rows, _ in groups])
+        grades = np.repeat([grade for _, grade in groups], [len(rows) for rows, _ in groups])
+        return Graded(rows.astype(np.int32), grades.astype(np.int8))
+
+
+def grade(intent: Intent, facts: Facts, rows: Rows) -> Grades:
+    """The grade of each of these items for a query."""
+    grades = np.zeros(len(rows), dtype=np.int8)
+    leaves = facts.leaf[rows]
+    own = leaves == intent.leaf
+    missed = misses(intent, facts, rows[own])
+    grades[own] = np.select([missed == 0, missed == 1], [EXACT, SUBSTITUTE], IRRELEVANT)
+    for leaf in world().leaves[intent.leaf].complements:
+        beside = leaves == leaf
+        grades[beside] = np.where(_right_device(intent, facts, leaf, rows[beside]), COMPLEMENT, 0)
+    return grades
+
+
+def misses(intent: Intent, facts: Facts, rows: Rows) -> npt.NDArray[np.int8]:
+    """How many conditions each of these items of the query's leaf misses."""
+    missed = np.zeros(len(rows), dtype=np.int8)
+    for condition in intent.conditions:
+        missed += ~_meets(condition, intent.leaf, facts, rows)
+    return missed
+
+
+def truth(intent: Intent, facts: Facts, draw: Draw) -> Graded:
+    """The positives of a query, Exact first; the complements and, beyond 1,000, the rest are a sample."""
+    rows = facts.rows_of(intent.leaf)
+    missed = misses(intent, facts, rows)
+    exact, substitute = rows[missed == 0], rows[missed == 1]
+    groups = [facts.rows_of(leaf) for leaf in world().leaves[intent.leaf].complements]
+    beside = np.concatenate(
+        [
+            group[_right_device(intent, facts, leaf, group)]
+            for leaf, group in zip(world().leaves[intent.leaf].complements, groups, strict=True)
+        ]
+    )
+    beside = draw.some(beside, MOST_COMPLEMENTS)
+    room = MOST_TRUTH - len(beside)
+    substitute = draw.some(substitute, max(LEAST_SUBSTITUTES, room - len(exact)))
+    exact = draw.some(exact, room - len(substitute))
+    return Graded.joined((exact, EXACT), (substitute, SUBSTITUTE), (beside, COMPLEMENT))
+
+
+def judge(intent: Intent, facts: Facts, known: Graded, draw: Draw) -> Graded:
+    """About 20 items of a query: some of its truth and, mostly near it, irrelevant ones."""
+    size = 18 + draw.below(5)
+    exact = _some(known, EXACT, 4 + draw.below(6), draw)
+    # Where one grade is scarce the other fills in, so that most queries have 5 to 16 positives.
+    substitute = _some(known, SUBSTITUTE, 3 + draw.below(4) + max(0, 4 - len(exact)), draw)
+    if len(substitute) < 3:
+        exact = _some(known, EXACT, 7 + draw.below(6), draw)
+    beside = _some(known, COMPLEMENT, 1 + draw.below(3), draw)
+    positives = len(exact) + len(substitute) + len(beside)
+    wrong = _irrelevant(intent, facts, max(2, size - positives), draw)
+    return Graded.joined(
+        (exact, EXACT), (substitute, SUBSTITUTE), (beside, COMPLEMENT), (wrong, IRRELEVANT)
+    )
+
+
+def _some(known: Graded, grade: int, count: int, draw: Draw) -> Rows:
+    return draw.some(known.rows[known.grades == grade], count)
+
+
+def _irrelevant(intent: Intent, facts: Facts, count: int, draw: Draw) -> Rows:
+    """Half from the same leaf (two conditions missed), then from leaves beside it, then from anywhere."""
+    own = world().leaves[intent.leaf]
+    beside = [
+        leaf.index
+        for leaf in world().leaves
+        if leaf.middle == own.middle and leaf.index != own.index
+    ]
+    pools = [draw.some(facts.rows_of(own.index), 20 * count)]
+    pools += [draw.some(facts.rows_of(leaf), count) for leaf in beside]
+    anywhere = np.array([draw.below(len(facts)) for _ in range(4 * count)], dtype=np.int32)
+    near = _zeros(intent, facts, pools[0])[: (count + 1) // 2]
+    sibling = _zeros(intent, facts, np.concatenate([*pools[1:], anywhere[:0]]))
+    sibling = draw.some(sibling, (count + 1) // 3)
+    far = _zeros(intent, facts, anywhere)
+    ordered: Rows = np.concatenate([near, sibling, far])
+    _, first = np.unique(ordered, return_index=True)
+    return ordered[np.sort(first)[:count]]
+
+
+def _zeros(intent: Intent, facts: Facts, rows: Rows) -> Rows:
+    kept: Rows = rows[grade(intent, facts, rows) == IRRELEVANT]
+    return kept
+
+
+def _meets(condition: Condition, leaf: int, facts: Facts, rows: Rows) -> Mask:
+    met: Mask
+    match condition.kind:
+        case "brand":
+            met = facts.brand[rows] == condition.target
+        case "line":
+            met = facts.line[rows] == condition.target
+        case "feature":
+            wanted = 1 if condition.op == "has" else 0
+            met = (facts.features[rows] >> np.uint8(condition.place) & 1) == wanted
+        case _:
+            values = world().leaves[leaf].fields[condition.place].values
+            met = _allowed(condition, values)[facts.values[rows, condition.place]]
+    return met
+
+
+def _allowed(condition: Condition, values: tuple[str, ...]) -> Mask:
+    """Which values of the field meet the condition."""
+    allowed: Mask
+    places = np.arange(len(values))
+    match condition.op:
+        case "eq":
+            allowed = places == condition.target
+        case "ne":
+            allowed = places != condition.target
+        case "at_least":
+            numbers = np.array([float(value) for value in values])
+            allowed = numbers >= numbers[condition.target]
+        case _:
+            numbers = np.array([float(value) for value in values])
+            allowed = numbers <= numbers[condition.target]
+    return allowed
+
+
+def _right_device(intent: Intent, facts: Facts, leaf: int, rows: Rows) -> Mask:
+    """Whether items of a complementary leaf go with the device that the query names."""
+    spec, wanted = world().leaves[leaf], intent.device
+    slot = spec.device_slot
+    if wanted is None or slot is None or spec.fields[slot].devices != wanted[0]:
+        return np.ones(len(rows), dtype=bool)
+    right: Mask = facts.values[rows, slot] == wanted[1]
+    return right

@@ -1,0 +1,141 @@
+"""What a query wants: a leaf category and up to three conditions on its items.
+
+Owns: drawing an intent from the facts of a real item (so at least that item satisfies it), and the rows
+that describe it in the ``intents`` table. Ignores words and grades.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rars.data.shop.draws import Draw
+from rars.data.shop.facts import NO_LINE, Facts
+from rars.data.shop.lexicon import Lexicon
+from rars.data.shop.makers import LINES
+from rars.data.shop.world import ORDERED, Field, Leaf, world
+
+COUNT_WEIGHTS = (0.2, 0.37, 0.29, 0.14)
+"""How many queries have no, one, two, three conditions."""
+
+WEIGHTS = {
+    "brand": 1.2,
+    "line": 0.35,
+    "fits": 4.0,
+    "model": 2.5,
+    "audience": 1.6,
+    "color": 1.3,
+    "size": 0.5,
+    "shoe": 0.6,
+    "pack": 0.5,
+    "feature": 0.45,
+}
+"""How readily people ask for a kind of fact; 1 if not listed."""
+
+NEGATABLE = frozenset({"color", "material"})
+NEGATED_SHARE = 0.08
+BOUNDED_SHARE = 0.18
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition. ``kind`` says what ``place`` and ``target`` count.
+
+    ========  =====================  =========================================  ====================
+    kind      place                  target                                     op
+    ========  =====================  =========================================  ====================
+    brand     0                      brand                                      eq
+    line      0                      product line                               eq
+    field     position of the field  position of the value in ``Field.values``  eq, ne, at_least, at_most
+    feature   bit of the feature     0                                          has, lacks
+    ========  =====================  =========================================  ====================
+    """
+
+    kind: str
+    name: str
+    op: str
+    place: int
+    target: int
+
+
+@dataclass(frozen=True)
+class Intent:
+    """A leaf (its index) and the conditions on its items."""
+
+    leaf: int
+    conditions: tuple[Condition, ...]
+
+    @property
+    def device(self) -> tuple[str, int] | None:
+        """The family and position of the device that the query names, if it names one."""
+        spec = world().leaves[self.leaf]
+        for condition in self.conditions:
+            if condition.kind == "field" and condition.place == spec.device_slot:
+                return spec.fields[condition.place].devices, condition.target
+        return None
+
+
+def draw_intent(facts: Facts, draw: Draw) -> Intent:
+    """An intent that some item, drawn from the whole catalogue, satisfies."""
+    row = draw.below(len(facts))
+    leaf = world().leaves[int(facts.leaf[row])]
+    options = _options(facts, row, leaf, draw)
+    count = draw.weighted(range(len(COUNT_WEIGHTS)), COUNT_WEIGHTS)
+    chosen: list[Condition] = []
+    while options := [group for group in options if len(chosen) + len(group) <= count]:
+        group = draw.weighted(options, [_weight(group) for group in options])
+        options.remove(group)
+        # A product line is asked for together with its brand; neither is then asked for again.
+        if len(group) == 2 or group[0].kind == "brand":
+            options = [other for other in options if other[0].kind != "brand"]
+        chosen += group
+    return Intent(leaf.index, tuple(chosen))
+
+
+def intent_rows(intent: Intent, words: Lexicon) -> list[tuple[str, str, str]]:
+    """Name, operator and localised value of the category and of each condition."""
+    spec = world().leaves[intent.leaf]
+    rows = [("category", "is", words.leaves[intent.leaf].category)]
+    for condition in intent.conditions:
+        match condition.kind:
+            case "brand":
+                value = world().brands[condition.target].name
+            case "line":
+                value = LINES[condition.target]
+            case "field":
+                field = spec.fields[condition.place]
+                value = words.value(field.name, field.values[condition.target])
+            case _:
+                value = words.yes_no[0 if condition.op == "has" else 1]
+        rows.append((condition.name, condition.op, value))
+    return rows
+
+
+def _weight(group: list[Condition]) -> float:
+    if len(group) == 2:
+        return WEIGHTS["line"]
+    return WEIGHTS.get("feature" if group[0].kind == "feature" else group[0].name, 1.0)
+
+
+def _options(facts: Facts, row: int, leaf: Leaf, draw: Draw) -> list[list[Condition]]:
+    brand = Condition("brand", "brand", "eq", 0, int(facts.brand[row]))
+    options = [] if leaf.is_device else [[brand]]
+    if facts.line[row] != NO_LINE:
+        options.append([brand, Condition("line", "model", "eq", 0, int(facts.line[row]))])
+    for slot, field in enumerate(leaf.fields):
+        value = int(facts.values[row, slot])
+        if not (field.name == "pack" and field.values[value] == "1"):
+            options.append([_on_field(field, slot, value, draw)])
+    for bit, name in enumerate(leaf.features):
+        op = "has" if int(facts.features[row]) >> bit & 1 else "lacks"
+        options.append([Condition("feature", name, op, bit, 0)])
+    return options
+
+
+def _on_field(field: Field, slot: int, value: int, draw: Draw) -> Condition:
+    op, target = "eq", value
+    if field.name in NEGATABLE and draw.chance(NEGATED_SHARE):
+        op = "ne"
+        target = (value + 1 + draw.below(len(field.values) - 1)) % len(field.values)
+    elif field.name in ORDERED and draw.chance(BOUNDED_SHARE):
+        op = draw.weighted(("at_least", "at_most"), (0.7, 0.3))
+    return Condition("field", field.name, op, slot, target)

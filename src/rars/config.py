@@ -13,13 +13,12 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from rars.errors import RarsError
-from rars.identifiers.settings import IdentifierSettings
 
 SIZES = ("tiny", "small", "paper")
 
@@ -30,10 +29,94 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+Learner = Literal["residual-kmeans", "rqvae", "hierarchical-kmeans", "naive"]
+Policy = Literal["share", "suffix", "repair", "cap"]
+
+LEARNER_DEFAULTS: dict[str, dict[str, Any]] = {
+    "residual-kmeans": {"sizes": (256, 256, 256, 256), "collisions": "repair"},
+    "rqvae": {"sizes": (256, 256, 256, 256), "collisions": "repair"},
+    "hierarchical-kmeans": {"sizes": (20, 20, 20), "collisions": "suffix"},
+    "naive": {"sizes": (), "collisions": "share"},
+}
+"""What a learner uses where the user says nothing. Random digits are as many as the catalogue needs."""
+
+
+class RqvaeSettings(Section):
+    """The RQ-VAE: an MLP to ``dim`` numbers, residual codebooks, and the mirrored MLP back."""
+
+    hidden: tuple[PositiveInt, ...] = (2048, 1024, 512, 256, 128, 64)
+    dim: PositiveInt = 32
+    epochs: PositiveInt = 300
+    batch: PositiveInt = 2048
+    lr: float = Field(default=1e-3, gt=0)
+    weight_decay: float = Field(default=1e-4, ge=0)
+    commitment: float = Field(default=0.25, ge=0)
+    quantisation: float = Field(default=1.0, ge=0)
+    """Weight of the codebook and commitment terms beside the reconstruction error."""
+    epsilon: float = Field(default=0.003, gt=0)
+    """Sharpness of the balanced assignment of the last level; smaller is closer to nearest-code."""
+    iterations: PositiveInt = 50
+    evaluate_every: PositiveInt = 10
+    """Epochs between two measurements of the collision rate; the best measured epoch is kept."""
+    revive: bool = True
+    """Re-seed codes that no item used for a whole epoch."""
+
+
+class IdentifierSettings(Section):
+    """How items get their identifiers.
+
+    >>> IdentifierSettings(learner="hierarchical-kmeans").sizes
+    (20, 20, 20)
+    >>> IdentifierSettings(sizes=(64, 64), collisions="cap", cap=3).learner
+    'residual-kmeans'
+    """
+
+    learner: Learner = "residual-kmeans"
+    sizes: tuple[PositiveInt, ...] = ()
+    """Codes per depth; left out, the learner's own (4 x 256, or 20 x 20 x 20)."""
+    embedder: str = "use"
+    """``use``, ``t5:NAME_OR_FOLDER``, ``sentence-transformers:NAME_OR_FOLDER`` or ``file:PATH``."""
+    collisions: Policy = "repair"
+    cap: PositiveInt = 5
+    """Items that may share one identifier under the policy ``cap``."""
+    iterations: PositiveInt = 25
+    """Rounds of each k-means."""
+    points: PositiveInt = 256
+    """Training points per centroid: a larger catalogue is sampled down to points x codes."""
+    seed: int = Field(default=42, ge=0, lt=2**31)
+    rqvae: RqvaeSettings = RqvaeSettings()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, given: Any) -> Any:
+        """Resolve the learner's own defaults, so that a written configuration says what was used."""
+        if not isinstance(given, dict):
+            return given
+        learner = given.get("learner", "residual-kmeans")
+        own = LEARNER_DEFAULTS.get(learner, {}) if isinstance(learner, str) else {}
+        return {**own, **given}
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.learner == "naive" and self.sizes:
+            raise ValueError("learner 'naive' takes no sizes: its digits follow from the catalogue")
+        if self.learner != "naive" and not self.sizes:
+            raise ValueError(f"learner '{self.learner}' needs at least one codebook size")
+        return self
+
+    @property
+    def capacity(self) -> int:
+        """How many identifiers the codebooks can tell apart, before any suffix."""
+        product = 1
+        for size in self.sizes:
+            product *= size
+        return product
+
+
 class ModelSettings(Section):
     """The retriever's parts."""
 
-    backbone: str = "tiny"
+    backbone: str = Field("tiny", pattern=r"^(tiny|small|(t5|encoder):.+)$")
     """``tiny`` or ``small`` (offline, trained from scratch with a sentence vector), ``t5:NAME_OR_FOLDER``
     (any T5-family checkpoint), ``encoder:NAME_OR_FOLDER`` (encoder-only, with a fresh shallow decoder)."""
     decoder_layers: PositiveInt | None = None
@@ -143,6 +226,8 @@ class Recipe(Section):
             if first["type"] == "extra_forbidden":
                 raise RarsError(f"Recipe {source}: there is no setting {key!r}.") from error
             message = first["msg"].removeprefix("Value error, ")
+            if first["type"] == "string_pattern_mismatch":
+                message = f"{first['input']!r} is none of tiny, small, t5:NAME, encoder:NAME"
             raise RarsError(f"Recipe {source}: {key or 'recipe'}: {message}.") from error
 
     def to_toml(self) -> str:

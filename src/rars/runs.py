@@ -64,9 +64,7 @@ class Run:
     @property
     def results(self) -> Path:
         """Where tables and figures about this run go."""
-        path = self.folder / "results"
-        path.mkdir(exist_ok=True)
-        return path
+        return self.folder / "results"
 
     def manifest(self) -> dict[str, Any]:
         """What is recorded so far."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich import box
 from rich.table import Table
 
 from rars.cli import console
@@ -63,6 +64,7 @@ def show_ambiguity(found: Profile, path: Path) -> None:
     table = Table(
         title=f"Relevance ambiguity by depth: {found.n_queries:,} {found.split} queries",
         title_justify="left",
+        box=box.SIMPLE_HEAD,
         caption="Delta: entropy in nats; Q: queries that branch; M: relevance mass there; V: sampling "
         "variance; r: share of the entropy",
     )

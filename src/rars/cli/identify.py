@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich import box
 from rich.table import Table
 
 from rars.cli import console
@@ -34,6 +35,7 @@ def identify(
         typer.Option(help="residual-kmeans, rqvae, hierarchical-kmeans or naive."),
     ] = None,
     recipe: Annotated[str, typer.Option(help="Recipe name or .toml file.")] = "rars",
+    size: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
     changes: Changes = None,
     force: Annotated[
         bool, typer.Option(help="Learn again where the run has other identifiers.")
@@ -48,7 +50,7 @@ def identify(
     from rars.data import Dataset
 
     listed = [*(changes or []), *([f"identifiers.learner={learner}"] if learner else [])]
-    resolved = Recipe.resolve(recipe, changes=listed)
+    resolved = Recipe.resolve(recipe, size=size, changes=listed)
     dataset = Dataset.load(data)
     found, run, seconds = ensure_identifiers(out, resolved, dataset, force=force)
     health = found.health()
@@ -140,7 +142,12 @@ def inspect(
 
 def show_health(found: Identifiers, health: Health) -> None:
     """Print the health table."""
-    table = Table(title=f"Identifiers: {found.settings.learner}", title_justify="left")
+    table = Table(
+        title=f"Identifiers: {found.settings.learner}",
+        title_justify="left",
+        caption="perplexity: codes if all were used alike; mean, max, Gini: items per prefix",
+        box=box.SIMPLE_HEAD,
+    )
     for name in (
         "depth",
         "codes",

@@ -15,7 +15,14 @@ from rars.cli import console
 from rars.cli.identify import Changes, Data, Out, RunFolder, ensure_identifiers
 
 if TYPE_CHECKING:
+    from rars.config import Recipe
+    from rars.data import Dataset
+    from rars.identifiers import Identifiers
+    from rars.model.retriever import Retriever
+    from rars.runs import Run
+    from rars.training.checkpoint import Position
     from rars.training.loop import Report
+    from rars.training.prepare import Prepared
 
 MODEL = "retriever"
 
@@ -54,50 +61,29 @@ def train(
     console.emit(payload, as_json, show)
 
 
-def train_run(recipe: Any, dataset: Any, out: Path) -> dict[str, Any]:
-    """Train one run folder to its end, or find it trained already."""
-    from rars import artifacts
-    from rars.model import saving
-    from rars.search.engine import Engine, recall
-    from rars.training import checkpoint, journal, loop
+def train_run(recipe: Recipe, dataset: Dataset, out: Path) -> dict[str, Any]:
+    """Train one run folder to its end, or find it trained already.
+
+    Under ``accelerate launch`` or ``torchrun`` every process calls this; the first one writes.
+    """
+    from rars.training import journal, loop
     from rars.training.prepare import prepare
 
-    identifiers, run, _ = ensure_identifiers(out, recipe, dataset)
+    accelerator = loop.make_accelerator(recipe.training)
+    with accelerator.main_process_first():
+        identifiers, run, _ = ensure_identifiers(out, recipe, dataset)
     start = time.perf_counter()
-    with console.progress("reading queries") as advance:
+    with accelerator.main_process_first(), console.progress("reading queries") as advance:
         prepared = prepare(dataset, identifiers, recipe, advance)
-    folder = run.folder / "model"
-    if folder.exists() and artifacts.opening(folder, kind=MODEL).meta["source"] == prepared.source:
-        console.say(f"The model of {out} is trained already.")
-    else:
+    if not _trained(run, prepared):
         console.say(
             f"Training {recipe.name} on {prepared.pool:,} queries, {recipe.training.epochs} epochs."
         )
-        model = loop.TrainingModel(prepared.ready.model, recipe.objective, prepared.tree_depths)
-        plan = loop.Plan(
-            data=prepared.data,
-            pool=prepared.pool,
-            settings=recipe.training,
-            folder=run.folder,
-            source=prepared.source,
-            pad_token=prepared.ready.tokenizer.pad,
-        )
-        validate = None
-        if recipe.training.keep == "best":
-            engine = Engine.of(prepared.ready, identifiers)
-
-            def validate(retriever: Any) -> float:
-                return float(recall(engine, dataset, "validation", model=retriever).mean())
-
-        with _watched(recipe.name) as report:
-            at = loop.train(model, plan, report=report, validate=validate)
-        if recipe.training.keep == "best":
-            best = run.folder / "best" / f"step-{at.best_step:09d}"
-            checkpoint.load_weights(best, model)
-        with artifacts.writing(folder, kind=MODEL) as draft:
-            draft.meta.update(source=prepared.source, step=at.step, recipe=recipe.name)
-            saving.save(prepared.ready, draft.folder)
-        run.record("model", seconds=round(time.perf_counter() - start, 1), steps=at.step)
+        at = _train(recipe, dataset, identifiers, run, prepared, accelerator)
+        if accelerator.is_main_process:
+            _keep(recipe, run, prepared, at)
+            run.record("model", seconds=round(time.perf_counter() - start, 1), steps=at.step)
+        accelerator.wait_for_everyone()
     lines = [line for line in journal.read(run.folder / "journal.jsonl") if "loss" in line]
     last = lines[-1]
     return {
@@ -108,6 +94,63 @@ def train_run(recipe: Any, dataset: Any, out: Path) -> dict[str, Any]:
         "pairs_per_second": last["pairs_per_second"],
         "losses": {k: last[k] for k in ("loss", "leaf", "tree", "cls", "con") if k in last},
     }
+
+
+def _trained(run: Run, prepared: Prepared) -> bool:
+    from rars import artifacts
+
+    folder = run.folder / "model"
+    if (
+        not folder.exists()
+        or artifacts.opening(folder, kind=MODEL).meta["source"] != prepared.source
+    ):
+        return False
+    console.say(f"The model of {run.folder} is trained already.")
+    return True
+
+
+def _train(
+    recipe: Recipe,
+    dataset: Dataset,
+    identifiers: Identifiers,
+    run: Run,
+    prepared: Prepared,
+    accelerator: Any,
+) -> Position:
+    from rars.search.engine import Engine, recall
+    from rars.training import loop
+
+    model = loop.TrainingModel(prepared.ready.model, recipe.objective, prepared.tree_depths)
+    plan = loop.Plan(
+        data=prepared.data,
+        pool=prepared.pool,
+        settings=recipe.training,
+        folder=run.folder,
+        source=prepared.source,
+        pad_token=prepared.ready.tokenizer.pad,
+    )
+    validate = None
+    if recipe.training.keep == "best":
+        engine = Engine.of(prepared.ready, identifiers)
+
+        def validate(retriever: Retriever) -> float:
+            return float(recall(engine, dataset, "validation", model=retriever).mean())
+
+    with _watched(recipe.name) as report:
+        at = loop.train(model, plan, report=report, validate=validate, accelerator=accelerator)
+    if recipe.training.keep == "best":
+        loop.restore_best(model, plan, at)
+    return at
+
+
+def _keep(recipe: Recipe, run: Run, prepared: Prepared, at: Position) -> None:
+    """Write the finished retriever, without the tree head."""
+    from rars import artifacts
+    from rars.model import saving
+
+    with artifacts.writing(run.folder / "model", kind=MODEL) as draft:
+        draft.meta.update(source=prepared.source, step=at.step, recipe=recipe.name)
+        saving.save(prepared.ready, draft.folder)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ sum over the process's queries divided by the whole batch's weight, so they add 
 from __future__ import annotations
 
 import math
+import os
 import resource
 import signal
 import time
@@ -98,6 +99,22 @@ class Plan:
     tree_depths: int | None = None
 
 
+def make_accelerator(settings: TrainingSettings) -> Any:
+    """One process or many, CPU or GPU, as the launcher says."""
+    from accelerate import Accelerator, DistributedDataParallelKwargs
+
+    # A pretrained encoder may hold parts that a query never passes through (poolers).
+    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+    # Without an accelerator the library sees one process unless told that several share the CPU.
+    shared_cpu = "WORLD_SIZE" in os.environ and not torch.accelerator.is_available()
+    return Accelerator(mixed_precision=settings.precision, cpu=shared_cpu, kwargs_handlers=[unused])
+
+
+def restore_best(model: TrainingModel, plan: Plan, at: Position) -> None:
+    """Put back the weights that were best on validation queries."""
+    checkpoint.load_weights(plan.folder / "best" / f"step-{at.best_step:09d}", model)
+
+
 def train(
     model: TrainingModel,
     plan: Plan,
@@ -108,11 +125,8 @@ def train(
 ) -> Position:
     """Train to the end, from the newest checkpoint if there is one; the final weights stay in ``model``."""
     if accelerator is None:
-        from accelerate import Accelerator
-
-        accelerator = Accelerator(mixed_precision=plan.settings.precision)
-    settings = plan.settings
-    optimizer = _optimizer(model, settings)
+        accelerator = make_accelerator(plan.settings)
+    optimizer = _optimizer(model, plan.settings)
     found = checkpoint.newest(plan.folder / "checkpoints", plan.source)
     at = Position()
     if found is not None:

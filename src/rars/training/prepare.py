@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import torch
 
 from rars import artifacts
 from rars.config import Recipe
@@ -29,6 +30,7 @@ from rars.identifiers import (
 )
 from rars.identifiers.residual import ResidualQuantizer
 from rars.model.backbone import PRESETS
+from rars.model.retriever import SemanticPrior
 from rars.model.saving import Ready, build
 from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tokenizer
 from rars.training import pseudo
@@ -37,6 +39,8 @@ from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree
 
 Floats = npt.NDArray[np.float32]
+
+_SCALES = tuple(2.0**power for power in np.arange(-2, 8.5, 0.5))
 Advance = Callable[[int, int], None]
 
 
@@ -97,6 +101,8 @@ def prepare(
         projected=projected,
         with_siblings=recipe.objective.structure != "none",
     )
+    if ready.model.prior is not None:
+        calibrate(ready.model.prior, data, len(asked))
     sources = [dataset.digest, recipe.model_dump(mode="json"), _digest(identifiers)]
     suffixed = identifiers.depth > len(identifiers.quantizer.sizes)
     return Prepared(
@@ -108,6 +114,28 @@ def prepare(
         source=artifacts.digest_json(sources),
         tree_depths=identifiers.depth - 1 if suffixed else None,
     )
+
+
+def calibrate(prior: SemanticPrior, data: TrainingSet, pool: int, sample: int = 1000) -> None:
+    """Start the prior's scale of each depth where it alone explains training identifiers best.
+
+    Similarities of unit vectors are small: taken as they are, the softmax over them is nearly flat, and the
+    first steps of training would drown the prior.
+    """
+    chosen = np.random.default_rng(0).permutation(pool)[:sample]
+    assert data.projected is not None
+    projected = torch.from_numpy(np.array(data.projected[chosen], dtype=np.float32))
+    for depth, level in enumerate(data.levels[1:]):
+        entry = np.concatenate([np.arange(*level.start[q : q + 2]) for q in chosen])
+        row = np.repeat(np.arange(len(chosen)), np.diff(level.start)[chosen])
+        weight = torch.from_numpy(level.mass[entry].astype(np.float32))
+        similar = projected @ getattr(prior, f"codewords_{depth}").T
+        fits = []
+        for scale in _SCALES:
+            log_p = torch.log_softmax(scale * similar, dim=-1)
+            fits.append(float((weight * log_p[row, level.slot[entry]]).sum()))
+        with torch.no_grad():
+            prior.scales[depth] = _SCALES[int(np.argmax(fits))]
 
 
 def query_tokenizer(dataset: Dataset, recipe: Recipe, queries: Sequence[str]) -> QueryTokenizer:

@@ -1,0 +1,102 @@
+"""k-means on what may be a large, memory-mapped table, and codebooks made of it level by level.
+
+Owns: sampling, the call into faiss, and residual k-means. Clustering needs a few hundred points per
+centroid and no more, so a catalogue of any size costs the same to cluster; encoding it then reads it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from rars.identifiers.blocks import Floats
+from rars.identifiers.quantizer import Advance, Points
+from rars.identifiers.residual import ResidualQuantizer
+
+
+def cluster(
+    points: Points, count: int, *, seed: int, iterations: int = 25, restarts: int = 1
+) -> Points:
+    """At most ``count`` centroids, (k, dim); fewer where there are fewer distinct points.
+
+    >>> cluster(np.array([[0.0], [0.0], [9.0]], dtype=np.float32), 8, seed=0).ravel().tolist()
+    [0.0, 9.0]
+    """
+    if len(points) <= 4 * count:  # few points: duplicates among them would leave centroids empty
+        kinds = np.unique(points, axis=0)
+        if len(kinds) <= count:
+            return kinds.astype(np.float32)
+    import faiss
+
+    kmeans = faiss.Kmeans(
+        points.shape[1],
+        count,
+        niter=iterations,
+        nredo=restarts,
+        seed=seed,
+        min_points_per_centroid=1,
+        max_points_per_centroid=len(points),  # the caller has sampled
+    )
+    with _one_thread():
+        kmeans.train(np.ascontiguousarray(points, dtype=np.float32))
+    return np.asarray(kmeans.centroids, dtype=np.float32)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Clusters that do not depend on the number of cores; small ones are also faster this way."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def sample(vectors: Floats, most: int, seed: int) -> Points:
+    """At most ``most`` rows, drawn without repetition and read in the order they lie on disk."""
+    if len(vectors) <= most:
+        return np.asarray(vectors, dtype=np.float32)
+    rows = np.random.default_rng(seed).choice(len(vectors), most, replace=False)
+    return np.asarray(vectors[np.sort(rows)], dtype=np.float32)
+
+
+def residual_codebooks(
+    points: Points,
+    sizes: Sequence[int],
+    *,
+    seed: int,
+    iterations: int = 25,
+    restarts: int = 1,
+    advance: Advance | None = None,
+) -> tuple[Points, ...]:
+    """One codebook per depth, each clustered on what the depths before it left of ``points``."""
+    residual = np.array(points, dtype=np.float32)
+    books: list[Points] = []
+    for depth, size in enumerate(sizes):
+        book = cluster(residual, size, seed=seed + depth, iterations=iterations, restarts=restarts)
+        books.append(book)
+        if depth + 1 < len(sizes):
+            residual -= book[ResidualQuantizer((book,)).encode(residual)[:, 0]]
+        if advance:
+            advance(depth + 1, len(sizes))
+    return tuple(books)
+
+
+def fit_residual_kmeans(
+    vectors: Floats,
+    sizes: Sequence[int],
+    *,
+    seed: int = 42,
+    iterations: int = 25,
+    points: int = 256,
+    advance: Advance | None = None,
+) -> ResidualQuantizer:
+    """Residual k-means: no training, and in practice a match for trained codebooks."""
+    drawn = sample(vectors, points * max(sizes), seed)
+    books = residual_codebooks(drawn, sizes, seed=seed, iterations=iterations, advance=advance)
+    return ResidualQuantizer(books)

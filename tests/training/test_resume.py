@@ -1,0 +1,166 @@
+"""A run that is killed goes on to the very same weights; two processes do the work of one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from rars.data.shop import make_shop
+
+SETTINGS = {
+    "model.vocabulary": 400,
+    "identifiers.sizes": [16, 16, 16],
+    "training.epochs": 3,
+    "training.pairs": 64,
+    "training.checkpoint_seconds": 0,
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "shop"
+    make_shop(folder, size="tiny")
+    return folder
+
+
+def command(shop, out, *extra, recipe="rars", **settings):
+    changes = [f"--set={k}={json.dumps(v)}" for k, v in (SETTINGS | settings).items()]
+    return [
+        *(sys.executable, "-m", "rars", "train", recipe, "--data", str(shop), "--out", str(out)),
+        *changes,
+        *extra,
+    ]
+
+
+def environment(shop):
+    return os.environ | {"OMP_NUM_THREADS": "1", "RARS_CACHE": str(shop.parent / "cache")}
+
+
+def run(shop, out, *extra, launcher=(), **settings):
+    line = command(shop, out, *extra, **settings)
+    return subprocess.run(
+        [*launcher, *line[len(launcher) and 1 :]],
+        env=environment(shop),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+
+
+def weights(out):
+    return (out / "model" / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(shop, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    done = run(shop, out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_sigkill_at_random_moments_ends_in_bit_identical_weights(shop, undisturbed, tmp_path):
+    out = tmp_path / "killed"
+    rng = np.random.default_rng(0)
+    kills = 0
+    for _ in range(20):
+        process = subprocess.Popen(
+            command(shop, out),
+            env=environment(shop),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        journal = out / "journal.jsonl"
+        # Let it get into training, then strike; the last rounds may run to their end.
+        wait = time.monotonic() + 60
+        before = journal.stat().st_mtime if journal.exists() else 0
+        while process.poll() is None and time.monotonic() < wait:
+            if journal.exists() and journal.stat().st_mtime > before and kills < 3:
+                time.sleep(float(rng.uniform(0.05, 0.5)))
+                os.kill(process.pid, signal.SIGKILL)
+                kills += 1
+            time.sleep(0.02)
+        if process.wait() == 0:
+            break
+    assert kills
+    assert weights(out) == weights(undisturbed)
+    steps = [json.loads(line)["step"] for line in journal.read_text().splitlines()]
+    assert steps == sorted(set(steps)), "the journal tells of one uninterrupted run"
+
+
+def test_an_interrupt_saves_and_says_how_to_go_on(shop, undisturbed, tmp_path):
+    out = tmp_path / "stopped"
+    process = subprocess.Popen(
+        command(shop, out),
+        env=environment(shop),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and not (out / "journal.jsonl").exists():
+        time.sleep(0.02)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in said
+    assert run(shop, out).returncode == 0
+    assert weights(out) == weights(undisturbed)
+
+
+def test_a_trained_run_is_not_trained_again(shop, undisturbed):
+    before = weights(undisturbed)
+    done = run(shop, undisturbed)
+    assert "trained already" in done.stderr
+    assert weights(undisturbed) == before
+
+
+def test_another_recipe_in_the_same_folder_is_refused(shop, undisturbed):
+    before = weights(undisturbed)
+    done = run(shop, undisturbed, **{"training.learning_rate": 0.01})
+    assert done.returncode == 2
+    assert "belongs to another recipe or other data" in done.stderr
+    assert weights(undisturbed) == before
+
+
+def test_a_loss_that_explodes_is_one_sentence_and_overwrites_nothing(shop, tmp_path):
+    done = run(shop, tmp_path / "wild", **{"training.learning_rate": 1e30, "training.clip": 1e30})
+    assert done.returncode == 2
+    assert "Try a lower training.learning_rate" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_two_processes_equal_one(shop, tmp_path):
+    one, two = tmp_path / "one", tmp_path / "two"
+    # Dropout draws other numbers in each process; a small rate keeps rounding from being amplified.
+    settings = {"model.dropout": 0.0, "training.learning_rate": 5e-5, "training.epochs": 1}
+    assert run(shop, one, **settings).returncode == 0
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    launcher = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2")
+    launcher += ("--master-addr=127.0.0.1", f"--master-port={port}")
+    done = run(shop, two, launcher=launcher, **settings)
+    assert done.returncode == 0, done.stderr
+    lines = [
+        [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
+        for out in (one, two)
+    ]
+    for first, second in zip(*lines, strict=True):
+        for term in ("leaf", "tree", "cls", "con"):
+            assert first[term] == pytest.approx(second[term], abs=1e-6)
+    alone, shared = (
+        safetensors.numpy.load_file(out / "model" / "model.safetensors") for out in (one, two)
+    )
+    for name, values in alone.items():
+        np.testing.assert_allclose(values, shared[name], atol=1e-6, err_msg=name)

@@ -9,23 +9,20 @@ common with their query. A shop that is worth learning on leaves BM25 somewhere 
 from __future__ import annotations
 
 import argparse
-import re
-import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-import bm25s
 import numpy as np
 import numpy.typing as npt
 
+from rars.baselines import Bm25, words
 from rars.data import Dataset
 from rars.data.shop import LOCALES, make_shop
 
 DEPTH = 100
-
-_JAPANESE = "぀-ヿ㐀-鿿豈-﫿々"
-_RUNS = re.compile(f"[{_JAPANESE}]+|[^\\W_{_JAPANESE}]+")
 
 
 @dataclass(frozen=True)
@@ -38,32 +35,16 @@ class Result:
     positives_per_query: float
 
 
-def tokens(text: str) -> list[str]:
-    """Words after NFKC and case folding; runs of Japanese script as pairs of characters.
-
-    >>> tokens("LED電球 ７５０ｍｌ 水筒です")
-    ['led', '電球', '750ml', '水筒', '筒で', 'です']
-    """
-    found = []
-    for run in _RUNS.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if len(run) > 1 and re.match(f"[{_JAPANESE}]", run):
-            found += [run[i : i + 2] for i in range(len(run) - 1)]
-        else:
-            found.append(run)
-    return found
-
-
 def measure(shop: Dataset) -> Result:
     """Index the whole catalogue and search it with the test queries."""
     columns = shop.items(["title", "brand", "color", "text"]).to_pydict()
     rows = zip(*columns.values(), strict=True)
-    documents = [tokens(" ".join(part for part in row if part)) for row in rows]
-    index = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
-    index.index(documents, show_progress=False)
+    documents = [words(" ".join(part for part in row if part)) for row in rows]
     wanted = shop.queries_in("test")
-    queries = [tokens(shop.query_texts[int(i)].as_py()) for i in wanted]
-    found, _ = index.retrieve(queries, k=min(DEPTH, shop.n_items), show_progress=False)
-    return _score(shop, wanted, queries, documents, found)
+    texts = [shop.query_texts[int(i)].as_py() for i in wanted]
+    ranked = Bm25.of(shop).search(texts, min(DEPTH, shop.n_items))
+    found = [ranked.items[slice(*ranked.pointers[row : row + 2])] for row in range(len(texts))]
+    return _score(shop, wanted, [words(text) for text in texts], documents, found)
 
 
 def _score(
@@ -71,7 +52,7 @@ def _score(
     wanted: npt.NDArray[np.int32],
     queries: list[list[str]],
     documents: list[list[str]],
-    found: npt.NDArray[np.int64],
+    found: Sequence[npt.NDArray[np.integer[Any]]],
 ) -> Result:
     query, item, grade = shop.positives("test")
     recalls, hits, strangers = [], [], []
@@ -80,8 +61,8 @@ def _score(
         hit = np.isin(positives, found[place])
         recalls.append(hit.mean())
         hits.append(hit)
-        words = set(queries[place])
-        strangers += [words.isdisjoint(documents[row]) for row in positives]
+        asked = set(queries[place])
+        strangers += [asked.isdisjoint(documents[row]) for row in positives]
     flat = np.concatenate(hits)
     return Result(
         recall=float(np.mean(recalls)),

@@ -123,6 +123,9 @@ class ModelSettings(Section):
     """Keep only the first decoder layers (or: how many a fresh decoder gets)."""
     categories: Literal["feedback", "slots", "off"] = "feedback"
     category_levels: PositiveInt = 3
+    normaliser: Literal["depth", "children"] = "depth"
+    """What a code competes with: all codes of its depth (the paper's recipes), or its legal siblings alone.
+    With ``children`` nothing is spent on memorising which identifiers exist."""
     aligned_codes: bool = False
     """Start the code tables from the identifier learner's codebooks, aligned with the query vector."""
     prior: bool = False

@@ -155,8 +155,8 @@ def show_health(found: Identifiers, health: Health) -> None:
         "dead",
         "perplexity",
         "prefixes",
-        "items each",
-        "most",
+        "mean",
+        "max",
         "Gini",
     ):
         table.add_column(name, justify="right")

@@ -120,7 +120,9 @@ def _train(
     from rars.search.engine import Engine, recall
     from rars.training import loop
 
-    model = loop.TrainingModel(prepared.ready.model, recipe.objective, prepared.tree_depths)
+    model = loop.TrainingModel(
+        prepared.ready.model, recipe.objective, prepared.tree_depths, recipe.model.normaliser
+    )
     plan = loop.Plan(
         data=prepared.data,
         pool=prepared.pool,

@@ -40,7 +40,8 @@ class Architecture:
     """Everything about a retriever except its weights; JSON on disk.
 
     ``vector`` is the width of the query's sentence vector (0: the encoder reads none), ``prior`` that of the
-    codeword space (0: no prior), ``embedder`` how the vector is made.
+    codeword space (0: no prior), ``embedder`` how the vector is made, ``normaliser`` what a code competes
+    with.
     """
 
     backbone: dict[str, Any]
@@ -51,6 +52,7 @@ class Architecture:
     vector: int
     vector_tokens: int
     prior: int
+    normaliser: str
     embedder: str
     tokenizer: dict[str, Any]
 
@@ -93,6 +95,7 @@ def build(
         vector=vector if offline and settings.vector_tokens else 0,
         vector_tokens=settings.vector_tokens if offline and vector else 0,
         prior=codewords[0].shape[1] if settings.prior and codewords else 0,
+        normaliser=settings.normaliser,
         embedder=embedder,
         tokenizer=tokenizer.facts,
     )

@@ -33,11 +33,13 @@ class Total(NamedTuple):
 class Context:
     """What an objective may need beside the pass: settings, the tree head, this step's random numbers.
 
+    ``normaliser``    what a code of the decoder competes with: its ``depth``, or its legal ``children``
     ``per_token``     divide identifier likelihoods by their length, as T5's own loss does
     ``tree_depths``   how many depths the tree losses cover; a uniqueness suffix is left out
     ``siblings``      high, random, none or all; ``n_siblings`` of them at the most
     """
 
+    normaliser: str = "depth"
     head: TreeHead | None = None
     generator: torch.Generator | None = None
     per_token: bool = True
@@ -67,6 +69,13 @@ def legal_mask(step: Refinement, slots: int) -> Tensor:
     mask = torch.zeros(len(step.mass), slots, dtype=torch.bool, device=step.legal.device)
     mask[step.legal_parent, step.legal] = True
     return mask
+
+
+def decoder_log_probabilities(logits: Tensor, step: Refinement, normaliser: str) -> Tensor:
+    """Log p(v|q,u) (m,) of every relevance-bearing child under the decoder."""
+    if normaliser == "children":
+        logits = logits.masked_fill(~legal_mask(step, logits.shape[1]), float("-inf"))
+    return torch.log_softmax(logits, dim=-1)[step.parent, step.slot]
 
 
 def divergence(step: Refinement, log_probability: Tensor) -> Tensor:

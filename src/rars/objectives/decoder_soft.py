@@ -9,11 +9,9 @@ Related:           the same divergence as ``tree``, at another prediction site
 
 from __future__ import annotations
 
-import torch
-
 from rars.model.batch import Batch
 from rars.model.retriever import Pass
-from rars.objectives.common import Context, Total, divergence, legal_mask
+from rars.objectives.common import Context, Total, decoder_log_probabilities, divergence
 
 
 def loss(found: Pass, batch: Batch, context: Context) -> Total:
@@ -21,7 +19,5 @@ def loss(found: Pass, batch: Batch, context: Context) -> Total:
     depths = context.tree_depths or len(batch.refinements)
     total = found.logits[0].new_zeros(())
     for logits, step in zip(found.logits[:depths], batch.refinements[:depths], strict=True):
-        legal = legal_mask(step, logits.shape[1])
-        log_p = torch.log_softmax(logits.masked_fill(~legal, float("-inf")), dim=-1)
-        total = total + divergence(step, log_p[step.parent, step.slot])
+        total = total + divergence(step, decoder_log_probabilities(logits, step, "children"))
     return Total(total, batch.n_queries)

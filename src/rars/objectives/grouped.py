@@ -1,7 +1,7 @@
 """Grouped soft target: complete identifiers weighted by relevance mass. Replaces L_leaf.
 
 Target:            sum_d mu(d|q) log p(s(d)|q), the query's relevance over whole identifiers
-Normalised over:   the choices possible at each depth
+Normalised over:   the choices possible at each depth (or the legal children: ``model.normaliser``)
 Weight:            mu(d|q); mean over queries (and over codes, ``per_token``)
 Gradient reaches:  decoder, code tables, encoder
 Related:           equals ``tree`` plus the entropy of mu under matched parameters and full normalisation
@@ -10,18 +10,16 @@ Related:           equals ``tree`` plus the entropy of mu under matched paramete
 
 from __future__ import annotations
 
-import torch
-
 from rars.model.batch import Batch
 from rars.model.retriever import Pass
-from rars.objectives.common import Context, Total
+from rars.objectives.common import Context, Total, decoder_log_probabilities
 
 
 def loss(found: Pass, batch: Batch, context: Context) -> Total:
     """Mass-weighted negative log-likelihood; a shared prefix carries the mass of all items below it."""
     total = found.logits[0].new_zeros(())
     for logits, step in zip(found.logits, batch.refinements, strict=True):
-        chosen = torch.log_softmax(logits, dim=-1)[step.parent, step.slot]
+        chosen = decoder_log_probabilities(logits, step, context.normaliser)
         total = total - (step.mass[step.parent] * step.share * chosen).sum()
     codes = len(batch.refinements) if context.per_token else 1
     return Total(total / codes, batch.n_queries)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from rars.model.retriever import Retriever
+from rars.objectives.common import group_logsumexp
 from rars.tree import END, PrefixTree, SidVocabulary
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -44,8 +45,13 @@ def beam_search(
     vectors: Tensor | None = None,
     projected: Tensor | None = None,
     width: int = 100,
+    normaliser: str = "depth",
 ) -> Found:
-    """The ``width`` best identifiers of each query by the model's probability."""
+    """The ``width`` best identifiers of each query by the model's probability.
+
+    ``normaliser`` is the one the model was trained with: over all choices of a depth, or over the legal
+    ``children`` of each prefix.
+    """
     encoded = model.encoder(tokens, mask, vectors)
     memory = model.decoder.memory(encoded.states, encoded.mask)
     inputs, _ = model.think(memory)
@@ -56,7 +62,7 @@ def beam_search(
     for depth in range(tree.depth):
         logits = model.logits(depth, hidden, None if projected is None else projected[:, None])
         beam, nodes, scores = _advance(
-            tree, vocabulary, depth, nodes, scores, torch.log_softmax(logits, dim=-1), width
+            tree, vocabulary, depth, nodes, scores, logits, width, normaliser
         )
         if depth + 1 < tree.depth:
             cache = cache.reordered(beam)
@@ -72,15 +78,16 @@ def _advance(
     depth: int,
     nodes: Ints,
     scores: Tensor,
-    log_p: Tensor,
+    logits: Tensor,
     width: int,
+    normaliser: str,
 ) -> tuple[Tensor, Ints, Tensor]:
     """Expand every live beam (B, W) to its legal children and keep the best ``width`` a query."""
     n, beams = nodes.shape
     live = np.flatnonzero(nodes.ravel() != NOTHING)
     owner, child = tree.expand(depth, nodes.ravel()[live])
     flat = live[owner]  # which beam of which query each child continues
-    gained = _gain(tree, vocabulary, depth, nodes.ravel(), flat, child, log_p)
+    gained = _gain(tree, vocabulary, depth, nodes.ravel(), flat, child, logits, normaliser)
     total = scores.ravel()[torch.from_numpy(flat)] + gained
     query = flat // beams
     place = np.arange(len(flat)) - np.searchsorted(query, query)
@@ -104,7 +111,8 @@ def _gain(
     nodes: Ints,
     flat: Ints,
     child: Ints,
-    log_p: Tensor,
+    logits: Tensor,
+    normaliser: str,
 ) -> Tensor:
     """Log-probability of each child given its beam; going on after the end costs nothing."""
     codes = tree.codes[depth][child].astype(np.int64)
@@ -114,7 +122,12 @@ def _gain(
         free = (codes == END) & (over | (not vocabulary.ends[depth]))
         codes = np.where(free, 0, codes)
     slots = torch.from_numpy(vocabulary.slot(codes, depth).astype(np.int64))
-    gained = log_p.flatten(0, 1)[torch.from_numpy(flat), slots]
+    beam = torch.from_numpy(flat)
+    if normaliser == "depth":
+        gained = torch.log_softmax(logits, dim=-1).flatten(0, 1)[beam, slots]
+    else:
+        gained = logits.flatten(0, 1)[beam, slots]
+        gained = gained - group_logsumexp(gained, beam, logits.shape[0] * logits.shape[1])[beam]
     return torch.where(torch.from_numpy(free), torch.zeros((), dtype=gained.dtype), gained)
 
 

@@ -90,6 +90,7 @@ class Engine:
             vectors=vectors,
             projected=projected,
             width=width,
+            normaliser=self.ready.architecture.normaliser,
         )
 
 

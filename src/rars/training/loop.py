@@ -49,9 +49,14 @@ class TrainingModel(nn.Module):
     """The retriever and, where the objective needs one, the tree head that is dropped afterwards."""
 
     def __init__(
-        self, retriever: Retriever, settings: ObjectiveSettings, tree_depths: int | None = None
+        self,
+        retriever: Retriever,
+        settings: ObjectiveSettings,
+        tree_depths: int | None = None,
+        normaliser: str = "depth",
     ) -> None:
         super().__init__()
+        self.normaliser = normaliser
         self.retriever = retriever
         self.settings = settings
         self.tree_depths = tree_depths
@@ -67,6 +72,7 @@ class TrainingModel(nn.Module):
         """The objective and each of its terms, as means over the whole batch."""
         found = self.retriever(batch)
         context = Context(
+            normaliser=self.normaliser,
             head=self.head,
             generator=torch.Generator().manual_seed(seed),
             per_token=self.settings.per_token,

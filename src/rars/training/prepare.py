@@ -99,7 +99,7 @@ def prepare(
         weight=weight,
         vectors=vectors,
         projected=projected,
-        with_siblings=recipe.objective.structure != "none",
+        with_siblings=recipe.objective.structure != "none" or recipe.model.normaliser == "children",
     )
     if ready.model.prior is not None:
         calibrate(ready.model.prior, data, len(asked))

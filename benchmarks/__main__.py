@@ -1,0 +1,20 @@
+"""``make bench``: every benchmark in turn, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+BENCHMARKS = ("tree", "projection", "shop", "shop_bm25", "training")
+
+
+def main() -> None:
+    # One thread: ratios are about the work, not about how busy the other core is.
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    for name in sys.argv[1:] or BENCHMARKS:
+        subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], env=environment, check=True)
+
+
+if __name__ == "__main__":
+    main()

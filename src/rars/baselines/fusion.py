@@ -1,0 +1,135 @@
+"""Several systems as one: a weighted sum of their scores, item by item.
+
+Owns: putting scores of different systems on one scale and choosing the weights. Ignores measures: whoever
+chooses weights says what good is, and does so on validation queries.
+
+Within each query and system, scores are shifted and scaled to [0, 1] over the items that the system
+returned. An item that a system did not return counts 0 there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rars.baselines.ranked import Advance, Floats, Ranked, Searcher, check_k
+from rars.errors import RarsError
+
+DEPTH = 200
+"""How many items of each system take part."""
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """Systems and their weights."""
+
+    parts: tuple[Searcher, ...]
+    weights: tuple[float, ...]
+    depth: int = DEPTH
+
+    @classmethod
+    def tuned(
+        cls,
+        parts: Sequence[Searcher],
+        texts: Sequence[str],
+        quality: Callable[[Ranked], float],
+        *,
+        k: int = 100,
+        depth: int = DEPTH,
+        steps: int = 10,
+    ) -> Fusion:
+        """Choose the weights for which the fused results of ``texts`` are best."""
+        found = [part.search(texts, max(k, depth)) for part in parts]
+        return cls(tuple(parts), choose_weights(found, quality, k=k, steps=steps), depth)
+
+    def search(
+        self, texts: Sequence[str], k: int = 100, *, advance: Advance | None = None
+    ) -> Ranked:
+        """The ``k`` items with the highest weighted sum."""
+        found = []
+        for done, part in enumerate(self.parts):
+            found.append(part.search(texts, max(k, self.depth)))
+            if advance:
+                advance(done + 1, len(self.parts))
+        return fuse(found, self.weights, k)
+
+
+def fuse(found: Sequence[Ranked], weights: Sequence[float], k: int = 100) -> Ranked:
+    """Add up the normalised scores of several systems for the same texts.
+
+    >>> lexical = Ranked.of_lists([[0, 1, 2]], [[9.0, 6.0, 3.0]])
+    >>> dense = Ranked.of_lists([[2, 1, 5]], [[0.9, 0.8, 0.1]])
+    >>> fuse([lexical, dense], [0.5, 0.5]).items.tolist()
+    [1, 0, 2, 5]
+    """
+    check_k(k)
+    _check(found, weights)
+    row = np.concatenate([part.owner for part in found])
+    item = np.concatenate([part.items for part in found]).astype(np.int64)
+    score = np.concatenate([w * scaled(part) for w, part in zip(weights, found, strict=True)])
+    span = int(item.max(initial=0)) + 1
+    pair, group = np.unique(row * span + item, return_inverse=True)
+    total = np.bincount(group, weights=score, minlength=len(pair)).astype(np.float64)
+    return Ranked.best_of(len(found[0]), pair // span, pair % span, total, k)
+
+
+def scaled(ranked: Ranked) -> Floats:
+    """Scores of each text shifted and scaled to [0, 1]; all 1 where they are all the same.
+
+    >>> scaled(Ranked.of_lists([[0, 1, 2], [3]], [[5, 4, 1], [7]])).tolist()
+    [1.0, 0.75, 0.0, 1.0]
+    """
+    scores = ranked.scores.astype(np.float64)
+    owner, pointers = ranked.owner, ranked.pointers
+    shown = np.diff(pointers) > 0
+    highest, lowest = np.ones(len(ranked)), np.zeros(len(ranked))
+    highest[shown] = scores[pointers[:-1][shown]]
+    lowest[shown] = scores[pointers[1:][shown] - 1]
+    spread = (highest - lowest)[owner]
+    flat = np.ones_like(scores)
+    return np.divide(scores - lowest[owner], spread, out=flat, where=spread > 0)
+
+
+def choose_weights(
+    found: Sequence[Ranked],
+    quality: Callable[[Ranked], float],
+    *,
+    k: int = 100,
+    steps: int = 10,
+) -> tuple[float, ...]:
+    """Of all weights in steps of 1 / ``steps`` that sum to one, those with the highest quality.
+
+    Among equals the first is taken; the grid begins with all weight on the first system.
+    """
+    if steps < 1:
+        raise RarsError(f"The grid of weights needs at least one step, not {steps}.")
+    best, chosen = -np.inf, (0.0,) * len(found)
+    for parts in _shares(steps, len(found)):
+        weights = tuple(part / steps for part in parts)
+        reached = quality(fuse(found, weights, k))
+        if reached > best:
+            best, chosen = reached, weights
+    return chosen
+
+
+def _shares(total: int, n: int) -> Iterator[tuple[int, ...]]:
+    """All ways to divide ``total`` steps among ``n`` systems."""
+    if n == 1:
+        yield (total,)
+        return
+    for first in range(total, -1, -1):
+        for rest in _shares(total - first, n - 1):
+            yield (first, *rest)
+
+
+def _check(found: Sequence[Ranked], weights: Sequence[float]) -> None:
+    if not found:
+        raise RarsError("A fusion needs at least one system.")
+    if len(found) != len(weights):
+        raise RarsError(f"A fusion of {len(found)} systems got {len(weights)} weights.")
+    if not all(np.isfinite(w) and w >= 0 for w in weights) or not any(weights):
+        raise RarsError(f"Fusion weights must be 0 or more and not all 0, not {tuple(weights)}.")
+    if len({len(part) for part in found}) > 1:
+        raise RarsError("The systems of a fusion must have searched the same texts.")

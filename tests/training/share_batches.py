@@ -1,0 +1,35 @@
+"""Trains a small model in as many processes as the launcher started; the first keeps the weights."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import safetensors.torch
+import torch
+
+from rars.config import ObjectiveSettings, TrainingSettings
+from rars.training import loop
+from tests.model.small import Example, retriever
+
+
+def main() -> None:
+    torch.set_default_dtype(torch.float64)
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    example = Example(queries=40)
+    model = loop.TrainingModel(
+        retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0),
+        ObjectiveSettings(structure="tree", rank=8, n_siblings=2),
+    )
+    settings = TrainingSettings(epochs=3, pairs=40, learning_rate=1e-3)
+    plan = loop.Plan(example.data(), 40, settings, folder, source="test")
+    accelerator = loop.make_accelerator(settings)
+    loop.train(model, plan, accelerator=accelerator)
+    if accelerator.is_main_process:
+        safetensors.torch.save_file(dict(model.state_dict()), folder / "final.safetensors")
+    accelerator.wait_for_everyone()
+
+
+if __name__ == "__main__":
+    main()

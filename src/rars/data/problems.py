@@ -46,7 +46,7 @@ class Located(Protocol):
         """Row numbers in the file of these record positions."""
 
 
-class ProblemsFound(RarsError):  # noqa: N818 - it says what happened, as the command prints it
+class ProblemsFound(RarsError):
     """Raised once for all problems; ``shown`` are the first of each file, ``count`` is all of them."""
 
     def __init__(self, shown: list[Problem], count: int, message: str) -> None:

@@ -73,7 +73,7 @@ def checkpoint(name: str, layers: int | None = None, dropout: float | None = Non
         raise RarsError(
             f"The checkpoint {name} is a {model.config.model_type}, not of the T5 family."
         )
-    begin = model.config.decoder_start_token_id or 0
+    begin = getattr(model.config, "decoder_start_token_id", None) or 0
     return Backbone(
         encoder=model.encoder,
         decoder=model.decoder,

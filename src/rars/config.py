@@ -181,6 +181,8 @@ class TrainingSettings(Section):
     """``best``: the checkpoint with the highest recall on validation queries; never chosen on test data."""
     evaluations: PositiveInt = 8
     """How often validation recall is measured (only for ``keep = "best"``)."""
+    tensorboard: bool = False
+    """Write the journal for TensorBoard too (extra ``tensorboard``)."""
     checkpoint_seconds: float = Field(60.0, ge=0)
     checkpoints_kept: PositiveInt = 2
     seed: int = Field(0, ge=0, lt=2**31)

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from rars import artifacts
+from rars.errors import RarsError
 
 
 class Journal:
-    """Appends lines; opened at a step, it forgets later ones."""
+    """Appends lines; opened at a step, it forgets later ones. With ``board``, TensorBoard sees them too."""
 
-    def __init__(self, path: Path, step: int) -> None:
+    def __init__(self, path: Path, step: int, *, board: bool = False) -> None:
         self.path = path
+        self._board = _board(path.parent / "tensorboard", step) if board else None
         kept = [line for line in read(path) if line["step"] <= step]
         artifacts.write_text(path, "".join(json.dumps(line) + "\n" for line in kept))
         self._stream = path.open("a", encoding="utf-8")
@@ -26,10 +28,26 @@ class Journal:
         """Append one line and hand it to the operating system at once."""
         self._stream.write(json.dumps(values) + "\n")
         self._stream.flush()
+        if self._board is not None:
+            for name, value in values.items():
+                if name not in ("step", "epoch"):
+                    self._board.add_scalar(name, value, values["step"])
 
     def close(self) -> None:
         """Stop writing."""
         self._stream.close()
+        if self._board is not None:
+            self._board.close()
+
+
+def _board(folder: Path, step: int) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise RarsError(
+            "training.tensorboard needs the package tensorboard: pip install 'rars[tensorboard]'."
+        ) from error
+    return SummaryWriter(str(folder), purge_step=step + 1)
 
 
 def read(path: Path) -> list[dict[str, Any]]:

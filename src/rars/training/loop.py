@@ -168,7 +168,10 @@ class _Run:
 
     def go(self, at: Position) -> Position:
         plan, settings = self.plan, self.plan.settings
-        journal = Journal(plan.folder / "journal.jsonl", at.step) if self.rank == 0 else None
+        journal = None
+        if self.rank == 0:
+            path = plan.folder / "journal.jsonl"
+            journal = Journal(path, at.step, board=settings.tensorboard)
         started, pairs = time.monotonic(), 0.0
         while at.epoch < settings.epochs:
             listed = self._batches(at.epoch)

@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
+from rars.config import IdentifierSettings, RqvaeSettings
 from rars.errors import RarsError
 from rars.identifiers import (
     Identifiers,
-    IdentifierSettings,
-    RqvaeSettings,
     learn_identifiers,
 )
 from rars.identifiers.keys import sharing

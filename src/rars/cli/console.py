@@ -36,7 +36,7 @@ def emit(payload: dict[str, Any], as_json: bool, show: Callable[[], None]) -> No
 
 def say(text: str) -> None:
     """Tell the person something that is not the result."""
-    err.print(text)
+    err.print(text, soft_wrap=True)
 
 
 @contextmanager

@@ -1,14 +1,17 @@
 """Beam search over legal children: candidates are gathered from the tree, so no other identifier can exist.
 
-Owns: S_AR(s|q) (Eq. inference-ar) and the order in which prefixes are expanded. Ignores texts and items.
+Owns: the beam score S_LT(s|q) (Eq. rars-score), which without evidence is S_AR(s|q) (Eq. inference-ar), and
+the order in which prefixes are expanded. Ignores texts and items.
 
 The encoder runs once a query; the rows before the first code and the query's keys and values are shared by
-all beams; a beam's own path is a handful of cached rows, re-indexed by gather. A query with fewer legal
-identifiers than beams gets fewer results, never an illegal or a repeated one.
+all beams; a beam's own path is a handful of cached rows, re-indexed by gather. Evidence is added at every
+legal step, so it decides what is pruned. A query with fewer legal identifiers than beams gets fewer results,
+never an illegal or a repeated one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,21 +20,47 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from rars.model.encoder import Encoded
 from rars.model.retriever import Retriever
 from rars.objectives.common import group_logsumexp
+from rars.search.evidence import Evidence, beam_maxima
+from rars.search.routing import Admitted
 from rars.tree import END, PrefixTree, SidVocabulary
 
 Ints = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.floating[Any]]
 
 NOTHING = -1
 
 
 @dataclass(frozen=True)
 class Found:
-    """Leaves of the tree, best first: (queries, beams), ``NOTHING`` where there are no more."""
+    """Identifiers, best first; ``NOTHING`` where a query has no more.
+
+    ``leaves``, ``scores``    (queries, beams) leaves of the tree and their scores
+    ``model``, ``evidence``   (queries, beams, depth) what the model and the evidence gave at each code
+    """
 
     leaves: Ints
-    scores: npt.NDArray[np.float32]
+    scores: Floats
+    model: Floats
+    evidence: Floats
+
+
+@dataclass(frozen=True)
+class Guide:
+    """What narrows and steers a search beside the model.
+
+    ``admitted``    the prefixes each query may use; None for all
+    ``evidence``    per query; ``mask`` says at which depths it counts, ``weight`` how much (lambda_comp)
+    ``normaliser``  the one the model was trained with: over its ``depth``, or over its legal ``children``
+    """
+
+    admitted: Admitted | None = None
+    evidence: Sequence[Evidence] | None = None
+    mask: tuple[bool, ...] = ()
+    weight: float = 2.0
+    normaliser: str = "depth"
 
 
 @torch.inference_mode()
@@ -39,69 +68,105 @@ def beam_search(
     model: Retriever,
     tree: PrefixTree,
     vocabulary: SidVocabulary,
-    tokens: Tensor,
-    mask: Tensor,
+    encoded: Encoded,
     *,
-    vectors: Tensor | None = None,
     projected: Tensor | None = None,
     width: int = 100,
-    normaliser: str = "depth",
+    guide: Guide = Guide(),
 ) -> Found:
-    """The ``width`` best identifiers of each query by the model's probability.
-
-    ``normaliser`` is the one the model was trained with: over all choices of a depth, or over the legal
-    ``children`` of each prefix.
-    """
-    encoded = model.encoder(tokens, mask, vectors)
+    """The ``width`` best identifiers of each encoded query."""
     memory = model.decoder.memory(encoded.states, encoded.mask)
     inputs, _ = model.think(memory)
     hidden, cache = model.decoder.prefix(inputs, memory)
     hidden = hidden[:, -1:]
-    nodes: Ints = np.zeros((len(tokens), 1), dtype=np.int64)
-    scores = torch.zeros(len(tokens), 1, dtype=hidden.dtype)
+    beams = _Beams.start(len(encoded.states), tree.depth)
     for depth in range(tree.depth):
         logits = model.logits(depth, hidden, None if projected is None else projected[:, None])
-        beam, nodes, scores = _advance(
-            tree, vocabulary, depth, nodes, scores, logits, width, normaliser
-        )
+        beams = _advance(tree, vocabulary, depth, beams, logits, width, guide)
         if depth + 1 < tree.depth:
-            cache = cache.reordered(beam)
-            code = tree.codes[depth][np.maximum(nodes, 0)]
-            slots = torch.from_numpy(vocabulary.slot(np.maximum(code, 0), depth).astype(np.int64))
+            cache = cache.reordered(torch.from_numpy(beams.came_from))
+            code = np.maximum(tree.codes[depth][np.maximum(beams.nodes, 0)], 0)
+            slots = torch.from_numpy(vocabulary.slot(code, depth).astype(np.int64))
             hidden, cache = model.decoder.step(model.code_inputs[depth](slots), cache, memory)
-    return Found(nodes, scores.numpy())
+    return Found(beams.nodes, beams.scores, beams.model, beams.evidence)
+
+
+@dataclass(frozen=True)
+class _Beams:
+    """The prefixes kept at one depth, (queries, beams), and how they came about."""
+
+    nodes: Ints
+    scores: Floats
+    came_from: Ints
+    model: Floats
+    evidence: Floats
+
+    @classmethod
+    def start(cls, queries: int, depth: int) -> _Beams:
+        shape = (queries, 1)
+        gains = np.zeros((queries, 1, depth))
+        return cls(
+            np.zeros(shape, np.int64), np.zeros(shape), np.zeros(shape, np.int64), gains, gains
+        )
 
 
 def _advance(
     tree: PrefixTree,
     vocabulary: SidVocabulary,
     depth: int,
-    nodes: Ints,
-    scores: Tensor,
+    beams: _Beams,
     logits: Tensor,
     width: int,
-    normaliser: str,
-) -> tuple[Tensor, Ints, Tensor]:
-    """Expand every live beam (B, W) to its legal children and keep the best ``width`` a query."""
-    n, beams = nodes.shape
-    live = np.flatnonzero(nodes.ravel() != NOTHING)
-    owner, child = tree.expand(depth, nodes.ravel()[live])
+    guide: Guide,
+) -> _Beams:
+    """Expand every live beam to its admitted legal children and keep the best ``width`` a query."""
+    n, wide = beams.nodes.shape
+    live = np.flatnonzero(beams.nodes.ravel() != NOTHING)
+    owner, child = tree.expand(depth, beams.nodes.ravel()[live])
     flat = live[owner]  # which beam of which query each child continues
-    gained = _gain(tree, vocabulary, depth, nodes.ravel(), flat, child, logits, normaliser)
-    total = scores.ravel()[torch.from_numpy(flat)] + gained
-    query = flat // beams
-    place = np.arange(len(flat)) - np.searchsorted(query, query)
-    most = int(place.max()) + 1
-    grid = torch.full((n, most), float("-inf"), dtype=total.dtype)
-    grid[torch.from_numpy(query), torch.from_numpy(place)] = total
-    best = torch.topk(grid, min(width, most), dim=1)
-    index = np.full((n, most), 0)
-    index[query, place] = np.arange(len(flat))
-    chosen = np.take_along_axis(index, best.indices.numpy(), axis=1)
-    missing = np.isneginf(best.values.numpy())
-    kept = np.where(missing, NOTHING, child[chosen])
-    beam = np.where(missing, 0, flat[chosen] % beams)
-    return torch.from_numpy(beam), kept, best.values
+    # Children compete before routing: what a category leaves out still takes its share of probability.
+    gained = _gain(tree, vocabulary, depth, beams.nodes.ravel(), flat, child, logits, guide)
+    if guide.admitted is not None:
+        allowed = guide.admitted.allows(depth, flat // wide, child)
+        flat, child, gained = flat[allowed], child[allowed], gained[allowed]
+    query = flat // wide
+    added: Floats = np.zeros(len(child))
+    if guide.evidence is not None and guide.mask[depth]:
+        added = guide.weight * beam_maxima(guide.evidence, depth + 1, query, child)
+    total = beams.scores.ravel()[flat] + gained + added
+    chosen, missing = _best(total, query, n, width)
+    if not len(child):  # no query admits anything here
+        child = flat = np.zeros(1, dtype=np.int64)
+        gained = added = total = np.zeros(1)
+    beam = np.where(missing, 0, flat[chosen] % wide)
+    model = np.take_along_axis(beams.model, beam[:, :, None], axis=1)
+    evidence = np.take_along_axis(beams.evidence, beam[:, :, None], axis=1)
+    model[:, :, depth], evidence[:, :, depth] = gained[chosen], added[chosen]
+    return _Beams(
+        nodes=np.where(missing, NOTHING, child[chosen]),
+        scores=np.where(missing, -np.inf, total[chosen]),
+        came_from=beam,
+        model=model,
+        evidence=evidence,
+    )
+
+
+def _best(total: Floats, query: Ints, n: int, width: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """For each query the indices of its best totals, best first, ties in the order of the tree."""
+    counts = np.bincount(query, minlength=n)
+    most = max(1, int(counts.max(initial=0)))
+    place = np.arange(len(query)) - (np.cumsum(counts) - counts)[query]
+    grid = np.full((n, most), -np.inf)
+    grid[query, place] = total
+    kept = min(width, most)
+    part = np.argpartition(-grid, kept - 1, axis=1)[:, :kept] if kept < most else np.arange(most)
+    part = np.sort(np.broadcast_to(part, (n, kept)), axis=1)
+    values = np.take_along_axis(grid, part, axis=1)
+    order = np.argsort(-values, axis=1, kind="stable")
+    part = np.take_along_axis(part, order, axis=1)
+    missing = part >= counts[:, None]
+    first = (np.cumsum(counts) - counts)[:, None]
+    return np.where(missing, 0, first + part), missing
 
 
 def _gain(
@@ -112,8 +177,8 @@ def _gain(
     flat: Ints,
     child: Ints,
     logits: Tensor,
-    normaliser: str,
-) -> Tensor:
+    guide: Guide,
+) -> Floats:
     """Log-probability of each child given its beam; going on after the end costs nothing."""
     codes = tree.codes[depth][child].astype(np.int64)
     free = np.zeros(len(child), dtype=bool)
@@ -123,19 +188,28 @@ def _gain(
         codes = np.where(free, 0, codes)
     slots = torch.from_numpy(vocabulary.slot(codes, depth).astype(np.int64))
     beam = torch.from_numpy(flat)
-    if normaliser == "depth":
+    if guide.normaliser == "depth":
         gained = torch.log_softmax(logits, dim=-1).flatten(0, 1)[beam, slots]
     else:
         gained = logits.flatten(0, 1)[beam, slots]
         gained = gained - group_logsumexp(gained, beam, logits.shape[0] * logits.shape[1])[beam]
-    return torch.where(torch.from_numpy(free), torch.zeros((), dtype=gained.dtype), gained)
+    return np.where(free, 0.0, gained.double().numpy())
 
 
-def items_of(tree: PrefixTree, leaves: Ints, k: int) -> Ints:
-    """The first ``k`` items of a row of leaves: those that share an identifier in catalogue order."""
+def items_of(
+    tree: PrefixTree, leaves: Ints, k: int, evidence: Evidence | None = None
+) -> tuple[Ints, Ints]:
+    """The first ``k`` items of a row of leaves, and which place in the row each comes from.
+
+    Items that share an identifier are ordered by evidence, then as in the catalogue.
+    """
     leaves = leaves[leaves != NOTHING]
     low, high = tree.item_ranges(tree.depth, leaves)
     counts = high - low
     first = np.cumsum(counts) - counts
     owner = np.repeat(np.arange(len(leaves)), counts)
-    return np.asarray(tree.order[(low[owner] + np.arange(len(owner)) - first[owner])[:k]])
+    items = np.asarray(tree.order[low[owner] + np.arange(len(owner)) - first[owner]])
+    if evidence is not None and len(items) > len(leaves):
+        order = np.lexsort((-evidence.of(items), owner))
+        items, owner = items[order], owner[order]
+    return items[:k], owner[:k]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from rars.data import Dataset
 from rars.identifiers import Identifiers, open_embedder
@@ -20,7 +21,7 @@ from rars.identifiers.embed import Embedder
 from rars.identifiers.residual import ResidualQuantizer
 from rars.model.retriever import Retriever
 from rars.model.saving import Ready
-from rars.search.beam import Found, beam_search, items_of
+from rars.search.beam import Found, Guide, beam_search, items_of
 from rars.tree import PrefixTree
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -58,40 +59,49 @@ class Engine:
         found: list[Ints] = []
         for start in range(0, len(texts), _BATCH):
             ranked = self.identify(texts[start : start + _BATCH], width=width, model=model)
-            found.extend(items_of(self.tree, leaves, k) for leaves in ranked.leaves)
+            found.extend(items_of(self.tree, leaves, k)[0] for leaves in ranked.leaves)
             if advance:
                 advance(len(found), len(texts))
         return found
 
+    @torch.inference_mode()
     def identify(
         self, texts: Sequence[str], *, width: int = 100, model: Retriever | None = None
     ) -> Found:
         """The best identifiers of every text."""
+        model = model or self.ready.model
+        tokens, mask = self._tokens(texts)
+        vectors, projected = self._vectors(texts)
+        return beam_search(
+            model,
+            self.tree,
+            self.ready.architecture.vocabulary,
+            model.encoder(tokens, mask, vectors),
+            projected=projected,
+            width=width,
+            guide=Guide(normaliser=self.ready.architecture.normaliser),
+        )
+
+    def _tokens(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
         rows = self.ready.tokenizer.encode(texts)
-        longest = max(map(len, rows))
-        tokens = torch.full((len(rows), longest), self.ready.tokenizer.pad)
+        tokens = torch.full((len(rows), max(map(len, rows))), self.ready.tokenizer.pad)
         mask = torch.zeros_like(tokens)
         for index, ids in enumerate(rows):
             tokens[index, : len(ids)] = torch.from_numpy(ids)
             mask[index, : len(ids)] = 1
-        vectors = projected = None
-        if self.embedder is not None:
-            seen = self.embedder.embed(list(texts))
-            vectors = torch.from_numpy(np.array(seen)) if self.ready.architecture.vector else None
-            if self.ready.architecture.prior:
-                assert isinstance(self.identifiers.quantizer, ResidualQuantizer)
-                projected = torch.from_numpy(np.array(self.identifiers.quantizer.project(seen)))
-        return beam_search(
-            model or self.ready.model,
-            self.tree,
-            self.ready.architecture.vocabulary,
-            tokens,
-            mask,
-            vectors=vectors,
-            projected=projected,
-            width=width,
-            normaliser=self.ready.architecture.normaliser,
-        )
+        return tokens, mask
+
+    def _vectors(self, texts: Sequence[str]) -> tuple[Tensor | None, Tensor | None]:
+        """Sentence vectors, and the same in codeword space, where the model reads them."""
+        if self.embedder is None:
+            return None, None
+        seen = self.embedder.embed(list(texts))
+        vectors = torch.from_numpy(np.array(seen)) if self.ready.architecture.vector else None
+        projected = None
+        if self.ready.architecture.prior:
+            assert isinstance(self.identifiers.quantizer, ResidualQuantizer)
+            projected = torch.from_numpy(np.array(self.identifiers.quantizer.project(seen)))
+        return vectors, projected
 
 
 def recall(

@@ -1,0 +1,76 @@
+"""A query reaches exactly the identifiers of its admitted categories, and every prefix above them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rars.search.routing import Routes, admit_leaves
+from rars.tree import PrefixTree
+from rars.tree.categories import CategoryTree
+
+
+@pytest.fixture(scope="module")
+def setting():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (120, 3))
+    paths = [
+        None if i % 11 == 0 else [f"d{i % 3}", f"m{i % 5}", f"l{i % 7}"][: 1 + i % 3]
+        for i in range(120)
+    ]
+    tree, categories = PrefixTree.build(codes), CategoryTree.of_paths(paths)
+    return codes, paths, tree, Routes.of(categories, tree)
+
+
+def test_terminal_categories_hold_exactly_their_items_identifiers(setting):
+    _, paths, tree, routes = setting
+    for index, name in enumerate(routes.names):
+        own = [i for i, path in enumerate(paths) if path and " > ".join(path) == name]
+        leaves = routes.leaves[routes.start[index] : routes.start[index + 1]]
+        assert leaves.tolist() == sorted({int(leaf) for leaf in tree.leaves_of(own)})
+
+
+def test_a_prefix_is_admitted_if_and_only_if_an_admitted_identifier_is_below(setting):
+    codes, paths, tree, routes = setting
+    terminals = np.array([[0, 3], [5, 5], [1, 2]])
+    admitted = routes.admit(terminals)
+    for query, chosen in enumerate(terminals):
+        names = {routes.names[t] for t in chosen}
+        items = [i for i, path in enumerate(paths) if path and " > ".join(path) in names]
+        for depth in range(3):
+            allowed = {tuple(codes[i][: depth + 1]) for i in items}
+            nodes = np.arange(tree.n_nodes(depth + 1))
+            found = admitted.allows(depth, np.full(len(nodes), query), nodes)
+            prefixes = [tuple(p) for p in tree.paths(depth + 1, nodes).tolist()]
+            assert [p in allowed for p in prefixes] == found.tolist()
+
+
+def test_the_best_categories_are_the_most_probable_paths(setting):
+    *_, routes = setting
+    rng = np.random.default_rng(1)
+    sizes = [int(routes.node[routes.level == level].max()) + 1 for level in range(3)]
+    probabilities = [rng.normal(size=(4, size)) for size in sizes]
+    best = routes.best(probabilities, 3)
+    for query in range(4):
+        scores = [
+            probabilities[level][query, node]
+            for level, node in zip(routes.level, routes.node, strict=True)
+        ]
+        assert best[query].tolist() == np.argsort(scores)[::-1][:3].tolist()
+
+
+def test_a_category_filter_finds_everything_below_a_path(setting):
+    _, paths, _, routes = setting
+    found = {routes.names[i] for i in routes.find("d1")}
+    assert found == {" > ".join(p) for p in paths if p and p[0] == "d1"}
+    assert not len(routes.find("d"))
+
+
+def test_no_admitted_leaves_admit_nothing():
+    tree = PrefixTree.build([[0, 1], [1, 0]])
+    admitted = admit_leaves(tree, np.array([0]), np.array([1]), 2)
+    assert admitted.allows(0, np.array([0, 0, 1]), np.array([0, 1, 1])).tolist() == [
+        False,
+        True,
+        False,
+    ]

@@ -1,0 +1,152 @@
+"""One pass over a catalogue: words and attribute keys of every item, block by block.
+
+Owns: reading the item columns in blocks, so that memory holds the postings and one block of texts; and
+carrying postings over to a changed catalogue, where only new items are read. Ignores queries. The work is
+linear in the text; each block is folded and scanned as one string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rars.data import Dataset
+from rars.data.schema import ITEMS
+from rars.errors import RarsError
+from rars.search.evidence.extractor import Extractor
+from rars.search.evidence.lexical import Words
+from rars.search.evidence.postings import Postings, PostingsBuilder
+from rars.search.evidence.text import block_of, features
+from rars.tree import PrefixTree
+
+Advance = Callable[[int, int], None]
+Rows = npt.NDArray[np.integer[Any]]
+
+FIELDS = ("title", "text", "brand", "color")
+"""The catalogue text: where words are looked for."""
+
+BLOCK = 10_000
+NEW = -1
+"""The origin of an item that the old catalogue did not have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Old:
+    """The postings of a catalogue before it changed, and its tree."""
+
+    tree: PrefixTree
+    words: Words
+    keys: Postings
+
+
+def build_postings(
+    dataset: Dataset,
+    tree: PrefixTree,
+    extractors: Sequence[Extractor],
+    advance: Advance | None = None,
+) -> tuple[Words, Postings]:
+    """The words and the attribute keys of every item, as postings over the items in SID order."""
+    words, keys = PostingsBuilder(), PostingsBuilder()
+    every = np.arange(_checked(dataset, tree), dtype=np.int32)
+    lengths = np.zeros(len(every), dtype=np.int32)
+    _read(dataset, extractors, every, words, keys, lengths, advance)
+    return Words(words.finish(tree.positions), lengths[tree.order]), keys.finish(tree.positions)
+
+
+def carry_postings(
+    old: Old,
+    origin: Rows,
+    dataset: Dataset,
+    tree: PrefixTree,
+    extractors: Sequence[Extractor],
+    advance: Advance | None = None,
+) -> tuple[Words, Postings]:
+    """The same after a change: ``origin`` is each item's row in the old catalogue, or ``NEW``."""
+    words, keys = PostingsBuilder(), PostingsBuilder()
+    count = _checked(dataset, tree)
+    kept = np.flatnonzero(origin != NEW)
+    row_of = np.full(old.tree.n_items, NEW, dtype=np.int32)
+    row_of[old.tree.positions[origin[kept]]] = kept
+    words.carry(old.words.postings, row_of)
+    keys.carry(old.keys, row_of)
+    lengths = np.zeros(count, dtype=np.int32)
+    lengths[kept] = old.words.lengths[old.tree.positions[origin[kept]]]
+    new = np.flatnonzero(origin == NEW).astype(np.int32)
+    _read(dataset, extractors, new, words, keys, lengths, advance)
+    return Words(words.finish(tree.positions), lengths[tree.order]), keys.finish(tree.positions)
+
+
+def _checked(dataset: Dataset, tree: PrefixTree) -> int:
+    if dataset.n_items != tree.n_items:
+        raise RarsError(
+            f"{dataset.folder} has {dataset.n_items} items, but the identifiers are of {tree.n_items}."
+        )
+    return tree.n_items
+
+
+def _read(
+    dataset: Dataset,
+    extractors: Sequence[Extractor],
+    wanted: npt.NDArray[np.int32],
+    words: PostingsBuilder,
+    keys: PostingsBuilder,
+    lengths: npt.NDArray[np.int32],
+    advance: Advance | None,
+) -> None:
+    """Put what the wanted rows have into the builders and their text lengths into ``lengths``."""
+    columns = dict.fromkeys([*FIELDS, *(name for e in extractors for name in e.columns)])
+    done = 0
+    for number, rows in _blocks(dataset, list(columns), wanted):
+        singles, pairs = features(block_of([rows[name] for name in FIELDS]))
+        for found in (singles, pairs):
+            words.add(found.surfaces, found.code, number[found.row])
+        lengths[number] = np.bincount(singles.row, minlength=len(number))
+        for extractor in extractors:
+            found = extractor.items(rows)
+            keys.add(found.surfaces, found.code, number[found.row])
+        done += len(number)
+        if advance:
+            advance(done, len(wanted))
+
+
+def _blocks(
+    dataset: Dataset, columns: list[str], wanted: npt.NDArray[np.int32]
+) -> Iterator[tuple[npt.NDArray[np.int32], pa.Table]]:
+    """The wanted (sorted) rows in blocks: their numbers and their columns."""
+    path = dataset.folder / "items.parquet"
+    try:
+        file = pq.ParquetFile(path, memory_map=True)
+        present = [name for name in columns if name in file.schema_arrow.names]
+        start = 0
+        for group in range(file.num_row_groups):
+            stop = start + file.metadata.row_group(group).num_rows
+            if len(_within(wanted, start, stop)):  # the others are not even read
+                for batch in file.iter_batches(BLOCK, row_groups=[group], columns=present):
+                    number = _within(wanted, start, start + batch.num_rows)
+                    if len(number):
+                        rows = pa.Table.from_batches([batch]).take(pa.array(number - start))
+                        yield number, _filled(rows.combine_chunks(), columns)
+                    start += batch.num_rows
+            start = stop
+    except (OSError, pa.ArrowException) as error:
+        raise RarsError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _within(wanted: npt.NDArray[np.int32], start: int, stop: int) -> npt.NDArray[np.int32]:
+    low, high = np.searchsorted(wanted, [start, stop])
+    return wanted[low:high]
+
+
+def _filled(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """The wanted columns; what the catalogue lacks is null."""
+    for name in columns:
+        if name not in rows.column_names:
+            kind = ITEMS.field(name).type if name in ITEMS.names else pa.string()
+            rows = rows.append_column(name, pa.nulls(rows.num_rows, kind))
+    return rows

@@ -1,0 +1,245 @@
+"""The evidence index of a catalogue: what items have, ready to be asked by queries.
+
+Owns: reading a query into A(q) and K(q), the paper's score f = f_attr + eta f_lex (appendix "Retrieval and
+compatibility scoring"), BM25, and the index on disk. Ignores models, beams and judgments.
+
+An item's f is a baseline, shared by all, plus a weight for each constraint and word it matches. So f is a sum
+over posting lists, and only items on one of them need a score of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from rars import artifacts
+from rars.data import Dataset
+from rars.errors import RarsError
+from rars.search.evidence.ancestry import Ancestry
+from rars.search.evidence.attributes import Attributes
+from rars.search.evidence.brands import Brands
+from rars.search.evidence.building import Advance, Old, build_postings, carry_postings
+from rars.search.evidence.colors import Colors
+from rars.search.evidence.evidence import Evidence, Reason, summed
+from rars.search.evidence.extractor import Constraint, Extractor, Known, without_overlaps
+from rars.search.evidence.lexical import Rare, Words
+from rars.search.evidence.negation import affirmed
+from rars.search.evidence.postings import Postings
+from rars.search.evidence.quantities import Quantities
+from rars.search.evidence.text import fold, tokens
+from rars.tree import PrefixTree
+
+KIND = "evidence index"
+
+EXTRACTORS: Mapping[str, Callable[[], Extractor]] = {
+    "brand": Brands,
+    "color": Colors,
+    "quantity": Quantities,
+    "attribute": Attributes,
+}
+"""The extractors that a saved index can name; others are given to ``load`` by hand."""
+
+
+def default_extractors() -> tuple[Extractor, ...]:
+    """The paper's attributes: brands, colours, numbers and measures. Earlier ones win a tie."""
+    return Brands(), Colors(), Quantities()
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The constants of f; the defaults are the paper's."""
+
+    brand: float = 0.25
+    """gamma of a brand: what an item loses by not having it, relative to what it gains by having it."""
+    other: float = 0.20
+    """gamma of every other constraint."""
+    lexical: float = 0.25
+    """eta, the weight of f_lex."""
+    words: int = 2
+    """K_lex, how many words f_lex looks at."""
+    least: int = 2
+    """The fewest items that must have such a word."""
+    most: float = 0.02
+    """The largest share of the catalogue that may have it."""
+
+    def gamma(self, constraint: Constraint) -> float:
+        """gamma_a."""
+        return self.brand if constraint.kind == "brand" else self.other
+
+
+PAPER = Weights()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a query asks for: the constraints A(q) and the rare words K(q)."""
+
+    constraints: tuple[Constraint, ...]
+    words: tuple[Rare, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class EvidenceIndex:
+    """Postings of a catalogue over its items in SID order.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from rars.data.shop import make_shop
+    >>> with TemporaryDirectory() as home:
+    ...     make_shop(Path(home) / "shop", size="tiny")
+    ...     shop = Dataset.load(Path(home) / "shop")
+    ...     tree = PrefixTree.build(np.arange(shop.n_items)[:, None] // [20, 1] % 20)
+    ...     index = EvidenceIndex.build(shop, tree)
+    ...     evidence = index.compatibility("black bottle 0.75 l")
+    ...     evidence.of([2, 3]).round(3).tolist()
+    ...     [(found.kind, found.text, found.matched) for found in evidence.explain(2)[:2]]
+    [1.0, -0.2]
+    [('color', 'black', True), ('measure', '0.75 l', True)]
+    """
+
+    ancestry: Ancestry
+    words: Words
+    keys: Postings
+    extractors: tuple[Extractor, ...]
+
+    @classmethod
+    def build(
+        cls,
+        dataset: Dataset,
+        tree: PrefixTree,
+        *,
+        extractors: Sequence[Extractor] | None = None,
+        advance: Advance | None = None,
+    ) -> EvidenceIndex:
+        """Read a catalogue once; ``tree`` must be of its items, in catalogue order."""
+        chosen = default_extractors() if extractors is None else tuple(extractors)
+        words, keys = build_postings(dataset, tree, chosen, advance)
+        return cls(Ancestry.of(tree), words, keys, chosen)
+
+    def changed(
+        self,
+        dataset: Dataset,
+        tree: PrefixTree,
+        origin: npt.ArrayLike,
+        *,
+        advance: Advance | None = None,
+    ) -> EvidenceIndex:
+        """The index of a changed catalogue, equal to one built anew, but only new items are read.
+
+        ``origin`` (items,) is the row that each item had in the old catalogue, or -1 for an item that is
+        new or has changed.
+        """
+        old = Old(self.tree, self.words, self.keys)
+        words, keys = carry_postings(
+            old, np.asarray(origin), dataset, tree, self.extractors, advance
+        )
+        return replace(self, ancestry=Ancestry.of(tree), words=words, keys=keys)
+
+    @property
+    def tree(self) -> PrefixTree:
+        """The tree whose sorted items the postings are about."""
+        return self.ancestry.tree
+
+    # -- queries ---------------------------------------------------------------------------------
+
+    def read(self, text: str, weights: Weights = PAPER) -> Asked:
+        """A(q) and K(q) of a query text; a denied mention is no constraint."""
+        folded = fold(text)
+        found = tokens(folded)
+        known = Known(self.keys, self.words.postings)
+        mentions = [m for e in self.extractors for m in e.mentions(folded, found, known)]
+        said = affirmed(folded, without_overlaps(mentions))
+        # A(q) is a set: what is said twice counts once.
+        constraints = {
+            c.keys: c for mention in reversed(said) for c in reversed(mention.constraints)
+        }
+        rare = self.words.rarest(found, weights.words, weights.least, weights.most)
+        return Asked(tuple(reversed(constraints.values())), tuple(rare))
+
+    def compatibility(self, text: str, weights: Weights = PAPER) -> Evidence:
+        """f(q, d) of every item: f_attr + eta f_lex."""
+        return self.score(self.read(text, weights), weights)
+
+    def score(self, asked: Asked, weights: Weights = PAPER) -> Evidence:
+        """The same for a query that was already read."""
+        baseline = 0.0
+        lists, reasons = [], []
+        for constraint in asked.constraints:
+            gamma = weights.gamma(constraint)
+            baseline -= gamma / len(asked.constraints)
+            places = self.keys.any_of(constraint.keys)
+            lists.append((places, (1 + gamma) / len(asked.constraints)))
+            reasons.append(Reason(constraint.kind, constraint.text, places))
+        total = sum(rare.idf for rare in asked.words)
+        for rare in asked.words:
+            lists.append((rare.positions, weights.lexical * rare.idf / total))
+            reasons.append(Reason("word", rare.word, rare.positions))
+        valued = [(places, np.full(len(places), value)) for places, value in lists]
+        return replace(summed(self.ancestry, valued, baseline), reasons=tuple(reasons))
+
+    def bm25(self, text: str, *, k1: float = 1.2, b: float = 0.75) -> Evidence:
+        """BM25 of every item, divided by its maximum for the query."""
+        return self.words.bm25(self.ancestry, tokens(fold(text)), k1, b)
+
+    def dense(self, scores: npt.ArrayLike) -> Evidence:
+        """Any score of every item, given in catalogue order (a similarity of vectors, say)."""
+        return Evidence.from_dense(self.ancestry, np.asarray(scores)[self.tree.order])
+
+    # -- disk ------------------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays and their digests, all or nothing."""
+        with artifacts.writing(folder, kind=KIND) as draft:
+            draft.meta.update(
+                items=self.tree.n_items,
+                order=_digest(self.tree),
+                extractors=[extractor.name for extractor in self.extractors],
+            )
+            self.words.postings.save(draft, "words")
+            self.keys.save(draft, "keys")
+            draft.save_array("lengths", self.words.lengths)
+
+    @classmethod
+    def load(
+        cls,
+        folder: Path,
+        tree: PrefixTree,
+        *,
+        extractors: Sequence[Extractor] | None = None,
+        mmap: bool = True,
+        verify: bool = True,
+    ) -> EvidenceIndex:
+        """Open a saved index of this tree's items, memory-mapped unless ``mmap`` is off."""
+        artifact = artifacts.opening(folder, kind=KIND, verify=verify)
+        if artifact.meta["order"] != _digest(tree):
+            raise RarsError(f"{folder} was made for other identifiers; build it again.")
+        chosen = _chosen(artifact, extractors)
+        words = Words(
+            Postings.load(artifact, "words", mmap=mmap), artifact.array("lengths", mmap=mmap)
+        )
+        return cls(Ancestry.of(tree), words, Postings.load(artifact, "keys", mmap=mmap), chosen)
+
+
+def _chosen(
+    artifact: artifacts.Artifact, given: Sequence[Extractor] | None
+) -> tuple[Extractor, ...]:
+    """The extractors an index was built with: those given, or the known ones of these names."""
+    names = [str(name) for name in artifact.meta["extractors"]]
+    if given is None:
+        unknown = [name for name in names if name not in EXTRACTORS]
+        if unknown:
+            raise RarsError(
+                f"{artifact.folder} needs the extractor {unknown[0]!r}; give it by hand."
+            )
+        return tuple(EXTRACTORS[name]() for name in names)
+    if [extractor.name for extractor in given] != names:
+        raise RarsError(f"{artifact.folder} was built with the extractors {', '.join(names)}.")
+    return tuple(given)
+
+
+def _digest(tree: PrefixTree) -> str:
+    return hashlib.sha256(np.ascontiguousarray(tree.order).tobytes()).hexdigest()

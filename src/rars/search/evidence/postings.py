@@ -1,0 +1,145 @@
+"""Which items have which feature: postings over the items in SID order, as flat arrays.
+
+Owns: building postings block by block, and reading the list of one feature. Ignores what features are.
+A posting list holds positions in ``PrefixTree.order``, so the items below a prefix are a range of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rars.artifacts import Artifact, Draft
+from rars.search.evidence.terms import MISSING, Terms
+from rars.tree.sorting import run_starts
+
+Positions = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.uint8]
+
+_MOST = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Postings:
+    """For each term, the sorted positions of the items that have it.
+
+    ``starts``     (terms + 1,) where each term's list begins
+    ``positions``  (postings,)
+    ``counts``     (postings,) how often the item has the term, at most 255
+    """
+
+    terms: Terms
+    starts: npt.NDArray[np.int64]
+    positions: Positions
+    counts: Counts
+
+    def find(self, term: str) -> int:
+        """The number of a term, or ``MISSING``."""
+        return self.terms.find(term)
+
+    def items(self, term: str) -> int:
+        """Document frequency: how many items have a term."""
+        number = self.terms.find(term)
+        return 0 if number == MISSING else self.size(number)
+
+    def size(self, number: int) -> int:
+        """How many items have the term of this number."""
+        return int(self.starts[number + 1] - self.starts[number])
+
+    def of(self, number: int) -> Positions:
+        """The positions of a term's items."""
+        return np.asarray(self.positions[self.starts[number] : self.starts[number + 1]])
+
+    def counts_of(self, number: int) -> Counts:
+        """How often each of those items has the term."""
+        return np.asarray(self.counts[self.starts[number] : self.starts[number + 1]])
+
+    def any_of(self, terms: Sequence[str]) -> Positions:
+        """The positions of the items that have at least one of the terms."""
+        lists = [self.of(n) for n in map(self.terms.find, terms) if n != MISSING]
+        if len(lists) == 1:
+            return lists[0]
+        return np.unique(np.concatenate(lists)) if lists else np.zeros(0, dtype=np.int32)
+
+    def save(self, draft: Draft, name: str) -> None:
+        """Write the arrays as ``NAME-*.npy``."""
+        draft.save_array(f"{name}-text", self.terms.text)
+        draft.save_array(f"{name}-ends", self.terms.ends)
+        draft.save_array(f"{name}-starts", self.starts)
+        draft.save_array(f"{name}-positions", self.positions)
+        draft.save_array(f"{name}-counts", self.counts)
+
+    @classmethod
+    def load(cls, artifact: Artifact, name: str, *, mmap: bool = True) -> Postings:
+        """Open what ``save`` wrote."""
+        text, ends, starts, positions, counts = (
+            artifact.array(f"{name}-{part}", mmap=mmap)
+            for part in ("text", "ends", "starts", "positions", "counts")
+        )
+        return cls(Terms(text, ends), starts, positions, counts)
+
+
+@dataclass
+class PostingsBuilder:
+    """Collects (row, term) finds block by block; ``finish`` sorts them once, in linear memory."""
+
+    _terms: list[pa.Array] = field(default_factory=list)
+    _codes: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    _rows: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    _counts: list[Counts] = field(default_factory=list)
+
+    def add(
+        self, terms: Sequence[str], code: npt.NDArray[np.int32], row: npt.NDArray[np.int32]
+    ) -> None:
+        """Add finds: ``code`` points into ``terms``, ``row`` is the item's row in the catalogue."""
+        # Finds of the same pair become one posting with a count.
+        pairs = np.sort(row.astype(np.int64) << 32 | code)
+        first = run_starts(pairs)
+        self._terms.append(pa.array(terms, pa.large_string()))
+        self._codes.append((pairs[first] & 0xFFFFFFFF).astype(np.int32))
+        self._rows.append((pairs[first] >> 32).astype(np.int32))
+        counts = np.diff(np.append(first, len(pairs)))
+        self._counts.append(np.minimum(counts, _MOST).astype(np.uint8))
+
+    def carry(self, postings: Postings, row_of: npt.NDArray[np.int32]) -> None:
+        """Add finished postings again; ``row_of`` gives each old position its new row, or a negative one."""
+        row = row_of[postings.positions]
+        stays = row >= 0
+        code = np.repeat(np.arange(len(postings.terms), dtype=np.int32), np.diff(postings.starts))
+        # Terms that no item has any more are forgotten, as if they had never been read.
+        used, among = np.unique(code[stays], return_inverse=True)
+        self._terms.append(postings.terms.array().take(pa.array(used)))
+        self._codes.append(among.astype(np.int32))
+        self._rows.append(row[stays])
+        self._counts.append(np.asarray(postings.counts)[stays])
+
+    def finish(self, positions: Positions) -> Postings:
+        """The postings; ``positions`` says where each catalogue row stands in SID order."""
+        terms = Terms.of(pa.chunked_array(self._terms, pa.large_string()))
+        known = terms.array()
+        # One 64-bit number a posting (term, position, count): a single sort puts all in place.
+        bits = 8 + max(len(positions), 1).bit_length()
+        keys = np.empty(sum(map(len, self._codes)), dtype=np.int64)
+        low = 0
+        for names, code, row, count in zip(
+            self._terms, self._codes, self._rows, self._counts, strict=True
+        ):
+            number = pc.index_in(names, known).to_numpy(zero_copy_only=False).astype(np.int64)
+            part = keys[low : low + len(code)]
+            np.left_shift(number[code], bits, out=part)
+            part |= positions[row].astype(np.int64) << 8
+            part |= count
+            low += len(code)
+        keys.sort()
+        starts = np.searchsorted(keys, np.arange(len(terms) + 1, dtype=np.int64) << bits)
+        return Postings(
+            terms,
+            starts.astype(np.int64),
+            (keys >> 8 & (1 << bits - 8) - 1).astype(np.int32),
+            (keys & _MOST).astype(np.uint8),
+        )

@@ -1,0 +1,220 @@
+"""Texts as the evidence sees them: folded, cut into words and single CJK characters.
+
+Owns: NFKC and case folding, what a word is, where a Japanese word may not be cut, and scanning a block of
+catalogue texts for a pattern. Ignores what words mean. Queries and catalogue pass through the same patterns,
+so they cannot disagree.
+
+Latin and other spaced scripts give words; Han, Hiragana and Katakana give single characters (paper,
+appendix "Retrieval and compatibility scoring": word and CJK character features) and, for BM25, pairs.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
+CJK = HAN + HIRAGANA + KATAKANA
+
+LETTER = rf"[^\W_{CJK}]"
+"""A letter or digit of a script that is written with spaces."""
+
+_WORD = rf"{LETTER}+(?:(?:['’]|(?<=\d)[.,](?=\d)){LETTER}+)*"
+_TOKEN = re.compile(rf"[{CJK}]|{_WORD}")
+_SCRIPTS = tuple(re.compile(f"[{script}]") for script in (HAN, HIRAGANA, KATAKANA))
+_PARTICLES = frozenset("のでとやがはをにもへ")
+
+_FRACTION = re.compile("[\u00bc-\u00be\u2150-\u215e]")
+"""½ and its kind: NFKC alone would make 11/2 of 1½."""
+
+SEPARATOR = "\n"
+"""Stands between the texts of a block; a text itself never holds one."""
+
+
+def fold(text: str) -> str:
+    """Unicode NFKC and case folding.
+
+    >>> fold("ＵＳＢ-C ｹｰﾌﾞﾙ STRASSE Straße")
+    'usb-c ケーブル strasse strasse'
+    """
+    if text.isascii():
+        return text.lower()
+    composed = unicodedata.normalize("NFKC", _FRACTION.sub(r" \g<0>", text))
+    return unicodedata.normalize("NFKC", composed.casefold())
+
+
+def unaccented(folded: str) -> str:
+    """A Latin text without accents; the voicing marks of kana are none and stay.
+
+    >>> unaccented("galón l'oréal"), unaccented("ガロン")
+    ("galon l'oreal", 'ガロン')
+    """
+    if any(map(is_cjk, folded)):
+        return folded
+    apart = unicodedata.normalize("NFD", folded)
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or a CJK character of a folded text, and where it stands there."""
+
+    text: str
+    start: int
+    end: int
+
+
+def tokens(folded: str) -> list[Token]:
+    """The words and CJK characters of a folded text, in order; apostrophes inside words are left out.
+
+    >>> [token.text for token in tokens("men's tシャツ 1.5l")]
+    ['mens', 't', 'シ', 'ャ', 'ツ', '1.5l']
+    """
+    return [Token(bare(m[0]), m.start(), m.end()) for m in _TOKEN.finditer(folded)]
+
+
+def words(text: str) -> list[str]:
+    """The same of any text, without places."""
+    return [bare(surface) for surface in _TOKEN.findall(fold(text))]
+
+
+def bare(surface: str) -> str:
+    """A word as it is looked up: without apostrophes."""
+    return surface.replace("'", "").replace("’", "")
+
+
+def is_cjk(character: str) -> bool:
+    """Whether a character is Han, Hiragana or Katakana."""
+    return any(script.match(character) for script in _SCRIPTS)
+
+
+def cuts_word(folded: str, place: int) -> bool:
+    """Whether a cut before ``folded[place]`` would split a word written without spaces.
+
+    Between two characters of one script there is a word's inside, but for Hiragana a particle may begin.
+
+    >>> cuts_word("アロマ", 2), cuts_word("ソニー用", 3), cuts_word("くらのいす", 2)
+    (True, False, False)
+    """
+    if not 0 < place < len(folded):
+        return False
+    before, after = folded[place - 1], folded[place]
+    for script in _SCRIPTS:
+        if script.match(before) and script.match(after):
+            return not (script is _SCRIPTS[1] and after in _PARTICLES)
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a pattern found in a block of texts: (finds,) index into ``surfaces`` and row of the block."""
+
+    surfaces: list[str]
+    code: npt.NDArray[np.int32]
+    row: npt.NDArray[np.int32]
+
+    def exploded(self, keys: list[str], lists: Sequence[Sequence[int]]) -> Found:
+        """Finds whose surface stands for any number of keys: ``lists[code]`` are indices into ``keys``."""
+        sizes = np.array([len(some) for some in lists], dtype=np.int64)
+        flat = np.array([key for some in lists for key in some], dtype=np.int32)
+        times = sizes[self.code]
+        nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
+        first = np.repeat((np.cumsum(sizes) - sizes)[self.code], times)
+        return Found(keys, flat[first + nth], np.repeat(self.row, times))
+
+
+def block_of(columns: Sequence[pa.Array | pa.ChunkedArray]) -> str:
+    r"""Columns of one table joined row by row, folded, one text a line; a null is empty.
+
+    Between columns stands a tab, so that no phrase or measure is read across them.
+
+    >>> block_of([pa.array(["A\nb", None]), pa.array(["C", "d"])])
+    'a b\tc\n\td'
+    """
+    filled = [pc.fill_null(column.cast(pa.string()), "") for column in columns]
+    lines = pc.binary_join_element_wise(*filled, "\t") if len(filled) > 1 else filled[0]
+    # One call folds all the texts: the line breaks keep them apart.
+    return fold(SEPARATOR.join(pc.replace_substring(lines, SEPARATOR, " ").to_pylist()))
+
+
+def scanner(expression: str) -> re.Pattern[str]:
+    """A pattern for ``scan``: the expression, or the end of a text."""
+    return re.compile(f"(?:{expression})|{SEPARATOR}")
+
+
+def scan(pattern: re.Pattern[str], block: str) -> Found:
+    r"""All finds of a ``scanner`` in a block, as codes: each distinct surface is looked at once later.
+
+    >>> found = scan(scanner(r"\d+"), "7 of 9\nnone\n9")
+    >>> found.surfaces, found.code.tolist(), found.row.tolist()
+    (['7', '9'], [0, 1, 1], [0, 0, 2])
+    """
+    encoded = pa.array(pattern.findall(block), pa.string()).dictionary_encode()
+    surfaces: list[str] = encoded.dictionary.to_pylist()
+    code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+    if SEPARATOR not in surfaces:
+        return Found(surfaces, code, np.zeros(len(code), dtype=np.int32))
+    separator = surfaces.index(SEPARATOR)
+    ends = code == separator
+    row = np.cumsum(ends, dtype=np.int32)[~ends]
+    del surfaces[separator]
+    code = code[~ends]
+    return Found(surfaces, code - (code > separator), row)
+
+
+_FEATURES = scanner(rf"[{CJK}]|{_WORD}|(?<=[{CJK}])[^{SEPARATOR}]")
+"""As ``tokens``, plus what follows a CJK character, so that neighbours can be told."""
+
+
+def features(block: str) -> tuple[Found, Found]:
+    r"""The words and CJK characters of a block, and its pairs of neighbouring CJK characters.
+
+    >>> one, two = features("水筒 m's\n水")
+    >>> one.surfaces, one.code.tolist(), two.surfaces, two.row.tolist()
+    (['水', '筒', 'ms'], [0, 1, 2, 0], ['水筒'], [0])
+    """
+    found = scan(_FEATURES, block)
+    kind = np.array([_kind(surface) for surface in found.surfaces], dtype=np.int8)
+    of = kind[found.code] if len(found.code) else np.zeros(0, dtype=np.int8)
+    real = of > 0
+    left = np.flatnonzero((of[:-1] == 2) & (of[1:] == 2) & (found.row[:-1] == found.row[1:]))
+    pairs = found.code[left].astype(np.int64) << 32 | found.code[left + 1]
+    distinct, code = np.unique(pairs, return_inverse=True)
+    surfaces = [
+        found.surfaces[first] + found.surfaces[second]
+        for first, second in zip(
+            (distinct >> 32).tolist(), (distinct & 0xFFFFFFFF).tolist(), strict=True
+        )
+    ]
+    return _renamed(found, real), Found(surfaces, code.astype(np.int32), found.row[left])
+
+
+def _kind(surface: str) -> int:
+    """0 for what only separates, 1 for a word, 2 for a CJK character."""
+    if len(surface) == 1 and is_cjk(surface):
+        return 2
+    return 1 if _TOKEN.match(surface) else 0
+
+
+def _renamed(found: Found, keep: npt.NDArray[np.bool_]) -> Found:
+    """The kept finds, with apostrophes left out of the surfaces."""
+    names: dict[str, int] = {}
+    used = np.zeros(len(found.surfaces), dtype=bool)
+    used[found.code[keep]] = True
+    place = np.array(
+        [
+            names.setdefault(bare(surface), len(names)) if is_used else -1
+            for surface, is_used in zip(found.surfaces, used.tolist(), strict=True)
+        ],
+        dtype=np.int32,
+    )
+    return Found(list(names), place[found.code[keep]], found.row[keep])

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-BENCHMARKS = ("tree", "projection", "shop", "shop_bm25", "training")
+BENCHMARKS = ("tree", "projection", "shop", "shop_bm25", "training", "evidence")
 
 
 def main() -> None:

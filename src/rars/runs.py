@@ -29,8 +29,8 @@ class Run:
     folder: Path
 
     @classmethod
-    def start(cls, folder: Path, recipe: Recipe, dataset: Dataset) -> Run:
-        """Make the folder, or go on in it if it holds the same data; the recipe is written anew."""
+    def planned(cls, folder: Path, dataset: Dataset) -> Run:
+        """The run that would be here: refuses a folder of something else or of other data; writes nothing."""
         run = cls(Path(folder))
         if run.manifest_path.exists():
             known = run.manifest()["data"]
@@ -41,7 +41,13 @@ class Run:
                 )
         elif run.folder.exists() and any(run.folder.iterdir()):
             raise RarsError(f"{folder} holds files that are not a rars run; choose another --out.")
-        else:
+        return run
+
+    @classmethod
+    def start(cls, folder: Path, recipe: Recipe, dataset: Dataset) -> Run:
+        """Make the folder, or go on in it if it holds the same data; the recipe is written anew."""
+        run = cls.planned(folder, dataset)
+        if not run.manifest_path.exists():
             artifacts.write_json(run.manifest_path, _fresh(dataset))
         artifacts.write_text(run.folder / "recipe.toml", recipe.to_toml())
         return run

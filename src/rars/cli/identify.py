@@ -72,13 +72,12 @@ def ensure_identifiers(
     from rars.identifiers import Identifiers, learn_identifiers
     from rars.runs import Run
 
-    run = Run.start(out, recipe, dataset)
-    folder = run.folder / "identifiers"
+    folder = Run.planned(out, dataset).folder / "identifiers"
     if folder.exists() and not force:
         known = Identifiers.load(folder)
         if known.settings == recipe.identifiers:
             console.say(f"The identifiers of {out} are there already.")
-            return known, run, 0.0
+            return known, Run.start(out, recipe, dataset), 0.0
         raise RarsError(
             f"{folder} was made with other settings; choose another --out, or --force to learn again."
         )
@@ -90,6 +89,7 @@ def ensure_identifiers(
     with console.progress("identifiers") as advance:
         found = learn_identifiers(dataset, recipe.identifiers, advance=advance)
     seconds = time.perf_counter() - start
+    run = Run.start(out, recipe, dataset)
     found.save(folder)
     run.record("identifiers", seconds=round(seconds, 2), learner=found.settings.learner)
     return found, run, seconds

@@ -66,9 +66,11 @@ def train_run(recipe: Recipe, dataset: Dataset, out: Path) -> dict[str, Any]:
 
     Under ``accelerate launch`` or ``torchrun`` every process calls this; the first one writes.
     """
+    from rars.model import backbone
     from rars.training import journal, loop
     from rars.training.prepare import prepare
 
+    backbone.check(recipe.model.backbone)
     accelerator = loop.make_accelerator(recipe.training)
     with accelerator.main_process_first():
         identifiers, run, _ = ensure_identifiers(out, recipe, dataset)

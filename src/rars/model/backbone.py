@@ -106,6 +106,16 @@ def encoder_only(name: str, layers: int | None = None, dropout: float | None = N
     return Backbone(model, built.decoder, built.decoder_layers, facts)
 
 
+def check(backbone: str) -> None:
+    """Refuse a checkpoint that cannot be had before any long work begins."""
+    from transformers import AutoConfig
+
+    _, _, name = backbone.partition(":")
+    if name:
+        with loading(name):
+            AutoConfig.from_pretrained(located(name))
+
+
 def rebuild(facts: dict[str, Any]) -> Backbone:
     """The same modules with fresh weights, from saved configurations."""
     from transformers import AutoModel

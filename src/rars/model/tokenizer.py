@@ -97,10 +97,10 @@ def pretrained_tokenizer(name: str, max_tokens: int) -> QueryTokenizer:
     """The tokenizer of a checkpoint, by hub name or folder."""
     from transformers import AutoTokenizer
 
-    from rars.model.backbone import loading
+    from rars.model.backbone import loading, located
 
     with loading(name):
-        known = AutoTokenizer.from_pretrained(name)
+        known = AutoTokenizer.from_pretrained(located(name))
     inner = getattr(known, "backend_tokenizer", None)
     if inner is None:
         raise RarsError(f"The checkpoint {name} has no fast tokenizer (tokenizer.json).")

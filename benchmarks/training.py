@@ -23,6 +23,7 @@ import torch
 from benchmarks.measure import alternate, report
 from benchmarks.tree import skewed_codes
 from rars.config import ObjectiveSettings
+from rars.model.backbone import PRESETS
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
 from rars.model.retriever import Retriever
@@ -44,7 +45,8 @@ MODELS: dict[str, dict[str, Any]] = {
         "feed_forward_proj": "gated-gelu",
     },
 }
-QUERIES = {"T5-small": 12, "T5-base": 6, "mT5-small": 12}
+MODELS["tiny"] = PRESETS["tiny"]
+QUERIES = {"T5-small": 12, "T5-base": 6, "mT5-small": 12, "tiny": 36}
 
 
 def example(queries: int) -> tuple[TrainingSet, list[tuple[int, int]], Any]:

@@ -113,7 +113,7 @@ def project(tree: PrefixTree, relevance: Relevance) -> Projection:
             levels[-1] = replace(levels[-1], parent=entry)
         row, node = row[first], node[first]
         mass = np.add.reduceat(mass, first) if len(first) else mass
-        levels.append(Level(row, node, mass, np.zeros(len(row), dtype=np.intp)))
+        levels.append(Level(row, node, mass, np.zeros(len(row), dtype=np.int32)))
         if depth:
             node = tree.parents(depth, node)
     return Projection(len(relevance.queries), tuple(levels[::-1]))

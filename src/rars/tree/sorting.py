@@ -45,14 +45,16 @@ def run_starts(*keys: IntArray) -> npt.NDArray[np.intp]:
     return np.flatnonzero(_changes(*keys))
 
 
-def runs(*keys: IntArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def runs(*keys: IntArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
     """Where each run begins, and the number of the run that each row is in.
 
     >>> [a.tolist() for a in runs(np.array([4, 4, 5, 9, 9]))]
     [[0, 2, 3], [0, 0, 1, 2, 2]]
     """
     changed = _changes(*keys)
-    return np.flatnonzero(changed), np.cumsum(changed) - np.intp(1)
+    number = np.cumsum(changed).astype(np.int32)
+    number -= np.int32(1)
+    return np.flatnonzero(changed), number
 
 
 def _changes(*keys: IntArray) -> npt.NDArray[np.bool_]:

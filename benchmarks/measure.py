@@ -18,20 +18,33 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+TURN = 0.25
+
 RESULTS = Path(__file__).parent / "results"
 
 
 def alternate(contestants: Mapping[str, Callable[[], Any]], repeats: int = 5) -> dict[str, float]:
-    """Median seconds of each contestant; they take turns, so that a noisy machine is fair to all."""
+    """Median seconds a call of each contestant; they take turns, so that a noisy machine is fair to all.
+
+    A turn lasts at least ``TURN`` seconds: a quick contestant is called several times in it.
+    """
+    calls = {name: max(1, round(TURN / _once(call))) for name, call in contestants.items()}
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for turn in range(repeats):
         names = sorted(contestants, reverse=turn % 2 == 1)
         for name in names:
             gc.collect()
             start = time.perf_counter()
-            contestants[name]()
-            seconds[name].append(time.perf_counter() - start)
+            for _ in range(calls[name]):
+                contestants[name]()
+            seconds[name].append((time.perf_counter() - start) / calls[name])
     return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def _once(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return max(time.perf_counter() - start, 1e-6)
 
 
 def python_bytes(build: Callable[[], object]) -> int:

@@ -18,7 +18,7 @@ from rars.data import Dataset
 from rars.data.shop import make_shop
 from rars.identifiers import item_texts, open_embedder
 
-ITEMS, SAMPLE = 10_000, 1_500
+ITEMS, SAMPLE = 4_000, 500
 
 
 def main() -> None:

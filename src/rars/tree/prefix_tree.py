@@ -186,7 +186,7 @@ class PrefixTree:
 
     def leaves_of(self, items: npt.ArrayLike) -> Ints:
         """The leaf of each item."""
-        return _owners(self.buckets, self.positions[np.asarray(items)])
+        return _owners(self.buckets, np.take(self.positions, np.asarray(items)))
 
     def parents(self, depth: int, nodes: npt.ArrayLike) -> Ints:
         """The parent, at ``depth - 1``, of each node at ``depth``."""
@@ -236,7 +236,7 @@ def _owners(pointers: npt.NDArray[np.int32], members: IntArray) -> Ints:
         return np.asarray(np.searchsorted(pointers, members, side="right") - 1)
     # For many members, writing out the owner of every position costs less than searching for each.
     every = np.repeat(np.arange(len(pointers) - 1, dtype=np.int32), np.diff(pointers))
-    return np.asarray(every[members])
+    return np.take(every, members)
 
 
 def _checked(matrix: npt.NDArray[Any]) -> IntArray:

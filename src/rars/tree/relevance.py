@@ -57,7 +57,7 @@ class Relevance:
             query, item, rho = query[order], item[order], rho[order]
         first, row = runs(query)
         total = np.bincount(row, weights=rho, minlength=len(first))
-        return cls(query[first], row, item, rho / total[row])
+        return cls(query[first], row, item, rho / np.take(total, row))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Projection:
     def conditional(self, depth: int) -> Floats:
         """mu_l(v|u,q): the share of its parent's mass that each entry of ``depth`` holds."""
         level, above = self.levels[depth], self.levels[depth - 1]
-        return level.mass / above.mass[level.parent]
+        return level.mass / np.take(above.mass, level.parent)
 
     def branching(self, depth: int) -> Ints:
         """How many relevance-bearing children each entry of ``depth - 1`` has."""
@@ -102,17 +102,18 @@ def project(tree: PrefixTree, relevance: Relevance) -> Projection:
     >>> projection.levels[1].mass.tolist(), projection.conditional(2).tolist()
     ([0.5, 0.5], [0.75, 0.25, 1.0])
     """
-    leaf = tree.leaves_of(relevance.item).astype(np.int32)
+    leaf = tree.leaves_of(relevance.item)
     order = stable_order(relevance.row, leaf)
-    row, node, mass = relevance.row[order], leaf[order], relevance.mass[order]
+    row, node = np.take(relevance.row, order), np.take(leaf, order)
+    mass: Floats = np.take(relevance.mass, order)
     levels: list[Level] = []
     for depth in range(tree.depth, -1, -1):
         # Same row and same node: one entry. Node numbers increase with the leaves' order.
         first, entry = runs(row, node)
         if levels:
             levels[-1] = replace(levels[-1], parent=entry)
-        row, node = row[first], node[first]
-        mass = np.add.reduceat(mass, first) if len(first) else mass
+        row, node = np.take(row, first), np.take(node, first)
+        mass = np.bincount(entry, mass, len(first)).astype(np.float64, copy=False)
         levels.append(Level(row, node, mass, np.zeros(len(row), dtype=np.int32)))
         if depth:
             node = tree.parents(depth, node)

@@ -32,7 +32,7 @@ def stable_order(*keys: IntArray) -> npt.NDArray[np.intp]:
             if order is None:
                 order = np.argsort(digit, kind="stable")
             else:
-                order = order[np.argsort(digit[order], kind="stable")]
+                order = np.take(order, np.argsort(np.take(digit, order), kind="stable"))
     return np.arange(len(keys[0])) if order is None else order
 
 

@@ -86,7 +86,9 @@ def usual(
         if multilingual
         else (T5Config, T5ForConditionalGeneration)
     )
-    model = kinds[1](kinds[0](vocab_size=words + 1024, dropout_rate=0.0, **settings)).train()
+    model = kinds[1](
+        kinds[0](vocab_size=words + 1024, dropout_rate=0.0, decoder_start_token_id=0, **settings)
+    ).train()
     rows = torch.tensor(np.array([data.tokens[query] for query, _ in pairs]))
     labels = torch.tensor(np.array([codes[item] + words + 256 * np.arange(4) for _, item in pairs]))
     labels = torch.cat([labels, torch.ones(len(pairs), 1, dtype=torch.long)], dim=1)
@@ -156,8 +158,6 @@ def main() -> None:
     for name in MODELS:
         data, pairs, codes = example(QUERIES[name])
         contestants = {"usual": usual(name, data, pairs, codes), "packed": packed(name, data)}
-        for step in contestants.values():
-            step()  # the first call allocates
         seconds = alternate(contestants, repeats=5)
         del contestants
         used = {way: memory(name, way) for way in ("usual", "packed")}

@@ -41,7 +41,21 @@ def test_version():
     assert re.fullmatch(r"rars \d+\.\d+\.\d+\n", rars("--version").stdout)
 
 
-COMMANDS = ["demo", "identify", "inspect", "train", "plot", "analyze", "data"]
+COMMANDS = [
+    *(
+        "demo",
+        "identify",
+        "inspect",
+        "train",
+        "plot",
+        "index",
+        "search",
+        "evaluate",
+        "compare",
+        "verify",
+    ),
+    *("analyze", "data"),
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rars import __version__
-from rars.cli import analyze, console, data, demo, identify, train
+from rars.cli import analyze, catalog, console, data, demo, evaluate, identify, search, train
 from rars.errors import RarsError, Stopped
 
 # Typer brings its own copy of Click; this is its "the command line is wrong" in any version.
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 
 app.add_typer(data.app)
+app.add_typer(catalog.app)
 
 
 def _version(wanted: bool) -> None:
@@ -49,6 +50,11 @@ app.command()(identify.identify)
 app.command()(identify.inspect)
 app.command()(train.train)
 app.command()(train.plot)
+app.command()(search.search)
+app.command()(search.index)
+app.command()(evaluate.evaluate)
+app.command()(evaluate.compare)
+app.command()(evaluate.verify)
 app.command()(analyze.analyze)
 
 

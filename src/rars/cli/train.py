@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from rars.cli import console
 from rars.cli.identify import Changes, Data, Out, RunFolder, ensure_identifiers
+from rars.cli.search import ensure_index
 
 if TYPE_CHECKING:
     from rars.config import Recipe
@@ -38,7 +39,7 @@ def train(
     changes: Changes = None,
     as_json: console.Json = False,
 ) -> None:
-    """Train a retriever: identifiers, then the model. Killed or stopped, the same command goes on.
+    """Train a retriever: identifiers, the model, its index. Killed or stopped, the same command goes on.
 
     Example: rars train rars --data datasets/demo --out runs/rars --size tiny
     """
@@ -56,7 +57,7 @@ def train(
         )
         for name, value in payload["losses"].items():
             console.out.print(f"  {name:6} {value:.4f}")
-        console.out.print(f"Next: rars plot {out}", markup=False)
+        console.out.print(f'Next: rars search {out} "..."   rars plot {out}', markup=False)
 
     console.emit(payload, as_json, show)
 
@@ -86,6 +87,8 @@ def train_run(recipe: Recipe, dataset: Dataset, out: Path) -> dict[str, Any]:
             _keep(recipe, run, prepared, at)
             run.record("model", seconds=round(time.perf_counter() - start, 1), steps=at.step)
         accelerator.wait_for_everyone()
+    if accelerator.is_main_process:
+        ensure_index(run)
     lines = [line for line in journal.read(run.folder / "journal.jsonl") if "loss" in line]
     last = lines[-1]
     return {

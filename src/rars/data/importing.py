@@ -7,7 +7,7 @@ everything is sound. Ignores file formats (``rars.data.tables``) and the rules t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -146,6 +146,58 @@ def prepare(tables: Tables, *, advance: Advance = None, consequence: str) -> Pre
     queries = _with_splits(queries, judgments, tables.test_share)
     merged = Judgments.merged(judgments.query, judgments.item, judgments.grade)
     return Prepared(items, queries, merged, grades, len(judgments) - len(merged))
+
+
+def read_items(
+    path: Path,
+    check: Callable[[Named, pa.StringArray], None],
+    *,
+    consequence: str,
+    category_separator: str = " > ",
+    advance: Advance = None,
+) -> pa.Table:
+    """Read and check a file of items alone; ``check`` may find more problems with their ids."""
+    problems = Problems()
+    source = read_source(path, problems, meter=Meter([existing(path)], advance))
+    items = None
+    if source is not None:
+        named = Named(source, problems, {})
+        items = _items(named, category_separator)
+        if items is not None:
+            check(named, one(items["id"]))
+    problems.stop(consequence)
+    assert items is not None
+    return items
+
+
+def read_queries(path: Path, *, consequence: str) -> pa.Table:
+    """Read and check a file of queries alone: id and text, and what else it has."""
+    problems = Problems()
+    source = read_source(path, problems)
+    queries = None if source is None else _queries(Named(source, problems, {}))
+    problems.stop(consequence)
+    assert queries is not None
+    return queries
+
+
+def read_ids(
+    path: Path,
+    check: Callable[[Named, pa.StringArray], None],
+    *,
+    consequence: str,
+) -> pa.StringArray:
+    """Read and check the ids of a file that has a column ``id``; its other columns are ignored."""
+    problems = Problems()
+    source = read_source(path, problems)
+    ids = None
+    if source is not None:
+        named = Named(source, problems, {})
+        ids = rules.unique_ids(named)
+        if ids is not None:
+            check(named, ids)
+    problems.stop(consequence)
+    assert ids is not None
+    return ids
 
 
 def _ids(source: Source | None, table: pa.Table | None) -> pa.StringArray | None:

@@ -24,7 +24,7 @@ from rars.model.encoder import Encoded
 from rars.model.retriever import Retriever
 from rars.objectives.common import group_logsumexp
 from rars.search.evidence import Evidence, beam_maxima
-from rars.search.routing import Admitted
+from rars.search.routing import Admission
 from rars.tree import END, PrefixTree, SidVocabulary
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -56,7 +56,7 @@ class Guide:
     ``normaliser``  the one the model was trained with: over its ``depth``, or over its legal ``children``
     """
 
-    admitted: Admitted | None = None
+    admitted: Admission | None = None
     evidence: Sequence[Evidence] | None = None
     mask: tuple[bool, ...] = ()
     weight: float = 2.0

@@ -1,7 +1,7 @@
-"""Texts in, items out: a trained retriever over the identifiers of a catalogue.
+"""Texts in, items out, by the model alone: what validation during training needs.
 
-Owns: turning query texts into what the model reads, searching in batches, and expanding identifiers to items.
-Ignores where the model came from and how results are shown.
+Owns: searching in batches over the tree of all identifiers, and Recall@k. Ignores the index on disk,
+categories and evidence: those are ``rars.search.retriever``'s, for trained runs.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from rars.data import Dataset
-from rars.identifiers import Identifiers, open_embedder
-from rars.identifiers.embed import Embedder
-from rars.identifiers.residual import ResidualQuantizer
+from rars.identifiers import Identifiers
 from rars.model.retriever import Retriever
 from rars.model.saving import Ready
 from rars.search.beam import Found, Guide, beam_search, items_of
+from rars.search.reading import QueryReader
 from rars.tree import PrefixTree
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -32,19 +30,17 @@ _BATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """A retriever, its tokenizer and embedder, and the tree it searches."""
+    """A retriever, what reads its queries, and the tree it searches."""
 
     ready: Ready
-    identifiers: Identifiers
     tree: PrefixTree
-    embedder: Embedder | None
+    reader: QueryReader
 
     @classmethod
     def of(cls, ready: Ready, identifiers: Identifiers) -> Engine:
         """Open what the model needs to read a query."""
-        needs = ready.architecture.vector or ready.architecture.prior
-        embedder = open_embedder(ready.architecture.embedder) if needs else None
-        return cls(ready, identifiers, PrefixTree.build(identifiers.codes), embedder)
+        tree = PrefixTree.build(identifiers.codes)
+        return cls(ready, tree, QueryReader.of(ready, identifiers))
 
     def search(
         self,
@@ -70,38 +66,16 @@ class Engine:
     ) -> Found:
         """The best identifiers of every text."""
         model = model or self.ready.model
-        tokens, mask = self._tokens(texts)
-        vectors, projected = self._vectors(texts)
+        encoded, projected = self.reader.encode(texts, model=model)
         return beam_search(
             model,
             self.tree,
             self.ready.architecture.vocabulary,
-            model.encoder(tokens, mask, vectors),
+            encoded,
             projected=projected,
             width=width,
             guide=Guide(normaliser=self.ready.architecture.normaliser),
         )
-
-    def _tokens(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        rows = self.ready.tokenizer.encode(texts)
-        tokens = torch.full((len(rows), max(map(len, rows))), self.ready.tokenizer.pad)
-        mask = torch.zeros_like(tokens)
-        for index, ids in enumerate(rows):
-            tokens[index, : len(ids)] = torch.from_numpy(ids)
-            mask[index, : len(ids)] = 1
-        return tokens, mask
-
-    def _vectors(self, texts: Sequence[str]) -> tuple[Tensor | None, Tensor | None]:
-        """Sentence vectors, and the same in codeword space, where the model reads them."""
-        if self.embedder is None:
-            return None, None
-        seen = self.embedder.embed(list(texts))
-        vectors = torch.from_numpy(np.array(seen)) if self.ready.architecture.vector else None
-        projected = None
-        if self.ready.architecture.prior:
-            assert isinstance(self.identifiers.quantizer, ResidualQuantizer)
-            projected = torch.from_numpy(np.array(self.identifiers.quantizer.project(seen)))
-        return vectors, projected
 
 
 def recall(

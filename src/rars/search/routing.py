@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,32 @@ from rars.tree.sorting import runs, stable_order
 
 Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
+
+
+class Admission(Protocol):
+    """Says which prefixes each query of a batch may use."""
+
+    def allows(self, depth: int, query: Ints, node: Ints) -> npt.NDArray[np.bool_]:
+        """Whether each query admits each node at ``depth + 1``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """The same prefixes for every query: ``tables[l]`` (nodes at depth l + 1,) says which."""
+
+    tables: tuple[npt.NDArray[np.bool_], ...]
+
+    @classmethod
+    def of(cls, tree: PrefixTree, leaves: npt.NDArray[np.bool_]) -> Shared:
+        """Admit marked leaves (leaves,), and every prefix above them."""
+        tables = [leaves]
+        for depth in range(tree.depth - 1, 0, -1):
+            tables.append(np.logical_or.reduceat(tables[-1], tree.children[depth][:-1]))
+        return cls(tuple(tables[::-1]))
+
+    def allows(self, depth: int, query: Ints, node: Ints) -> npt.NDArray[np.bool_]:
+        """Whether each node at ``depth + 1`` is admitted."""
+        return np.asarray(self.tables[depth][node])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +64,8 @@ class Admitted:
         """Whether each query admits each node at ``depth + 1``."""
         wanted = query.astype(np.int64) * self.nodes[depth] + node
         keys = self.keys[depth]
+        if not len(keys):
+            return np.zeros(len(wanted), dtype=bool)
         at = np.searchsorted(keys, wanted)
         found: npt.NDArray[np.bool_] = keys[np.minimum(at, len(keys) - 1)] == wanted
         return found & (at < len(keys))
@@ -92,13 +120,17 @@ class Routes:
 
     def admit(self, terminals: Ints) -> Admitted:
         """The query trees of a batch: the union over each query's categories (B, C)."""
-        queries, chosen = terminals.shape
+        return admit_leaves(self.tree, *self.leaves_of(terminals), len(terminals))
+
+    def leaves_of(self, terminals: Ints) -> tuple[Ints, Ints]:
+        """The leaves of each query's categories (B, C): whose each is, and the leaf."""
+        _, chosen = terminals.shape
         flat = terminals.ravel()
         counts = self.start[flat + 1] - self.start[flat]
         owner = np.repeat(np.arange(len(flat)), counts)
         first = np.cumsum(counts) - counts
         leaf = self.leaves[self.start[flat][owner] + np.arange(len(owner)) - first[owner]]
-        return admit_leaves(self.tree, owner // chosen, leaf, queries)
+        return owner // max(chosen, 1), leaf
 
     def find(self, name: str) -> Ints:
         """The terminal categories at or below a category path."""

@@ -1,0 +1,212 @@
+"""A catalogue that changes: items added, removed and updated without training again.
+
+Owns: what becomes of identifiers, categories, vectors and evidence when items come and go, and going back to
+an earlier version. Ignores how versions are stored (``rars.search.index``) and how files are printed about.
+
+New items get identifiers from the frozen codebooks under the collision policy of the run. An item that is in
+none of the model's categories belongs to no category: routing never leaves it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rars.data.importing import read_ids, read_items
+from rars.data.problems import quoted
+from rars.data.rules import Named
+from rars.errors import RarsError
+from rars.identifiers import Identifiers
+from rars.identifiers.naive import RandomDigits
+from rars.identifiers.texts import joined
+from rars.runs import Run
+from rars.search.index import Change, IndexVersion, changing, home, point, pointer, write_version
+from rars.search.reading import embedder_of
+from rars.search.store import ITEM_FILE
+from rars.tree.categories import NONE, CategoryTree
+
+Ints = npt.NDArray[np.integer[Any]]
+Points = npt.NDArray[np.float32]
+Advance = Callable[[int, int], None]
+
+_UNCHANGED = "the catalogue was not changed"
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a change did."""
+
+    action: str
+    version: str
+    items: int
+    added: int
+    removed: int
+
+
+def add_items(run: Run, path: Path, *, advance: Advance | None = None) -> Changed:
+    """Add the items of a file; an id that the catalogue has already is a problem of its row."""
+    with changing(run):
+        old = IndexVersion.load(run)
+        new = read_items(
+            path, _refuse_known(old.items.ids), consequence=_UNCHANGED, advance=advance
+        )
+        return _change(run, old, "add", None, new, advance)
+
+
+def remove_items(run: Run, path: Path, *, advance: Advance | None = None) -> Changed:
+    """Remove the items whose ids a file names; an unknown id is a problem of its row."""
+    with changing(run):
+        old = IndexVersion.load(run)
+        ids = read_ids(path, _refuse_unknown(old.items.ids, "to remove"), consequence=_UNCHANGED)
+        return _change(run, old, "remove", ids, None, advance)
+
+
+def update_items(run: Run, path: Path, *, advance: Advance | None = None) -> Changed:
+    """Replace items by those of a file that have the same ids; they move to the end of the catalogue."""
+    with changing(run):
+        old = IndexVersion.load(run)
+        check = _refuse_unknown(old.items.ids, "to update; use add")
+        new = read_items(path, check, consequence=_UNCHANGED, advance=advance)
+        return _change(run, old, "update", new["id"].combine_chunks(), new, advance)
+
+
+def roll_back(run: Run, version: str | None = None) -> Changed:
+    """Search an earlier version again: the one named, or the one before the current one."""
+    with changing(run):
+        known = pointer(run)
+        name = version or _before(run, known)
+        if all(event["version"] != name for event in known["log"]):
+            versions = ", ".join(dict.fromkeys(event["version"] for event in known["log"]))
+            raise RarsError(f"There is no version {name!r}; there is {versions}.")
+        target = IndexVersion.load(run, name)  # a damaged one, or one of another model, is refused
+        items = target.tree.n_items
+        point(run, name, {"action": "rollback", "parent": known["current"], "items": items})
+        return Changed("rollback", name, items, 0, 0)
+
+
+def _before(run: Run, known: dict[str, Any]) -> str:
+    """The version that the current one was made from."""
+    made = [
+        e for e in known["log"] if e["version"] == known["current"] and e["action"] != "rollback"
+    ]
+    if not made or made[-1]["parent"] is None:
+        raise RarsError(
+            f"{home(run) / known['current']} is the first version; there is no earlier one."
+        )
+    return str(made[-1]["parent"])
+
+
+def _change(
+    run: Run,
+    old: IndexVersion,
+    action: str,
+    gone: pa.Array | None,
+    new: pa.Table | None,
+    advance: Advance | None,
+) -> Changed:
+    """Write the version without ``gone`` ids and with ``new`` items."""
+    learned = Identifiers.load(run.folder / "identifiers")
+    identifiers = replace(learned, item_ids=old.items.ids, codes=np.asarray(old.codes))
+    keep = None
+    if gone is not None:
+        keep = ~pc.is_in(old.items.ids, gone).to_numpy(zero_copy_only=False)
+        if new is None and not keep.any():
+            raise RarsError("This would remove every item; a catalogue needs at least one.")
+        identifiers = replace(
+            identifiers,
+            item_ids=old.items.ids.filter(pa.array(keep)),
+            codes=identifiers.codes[keep],
+        )
+    vectors = None
+    if new is not None:
+        vectors = _embedded(learned, new, advance)
+        identifiers = identifiers.added(vectors, new["id"].to_pylist())
+    stays = slice(None) if keep is None else keep
+    change = Change(
+        action=action,
+        identifiers=identifiers,
+        categories=_categorised(old.categories, stays, new),
+        items=old.folder / ITEM_FILE,
+        vectors=vectors if old.vectors is not None else None,
+        keep=keep,
+        new=new,
+        old=old,
+    )
+    version = write_version(run, change, advance=advance)
+    added = 0 if new is None else new.num_rows
+    removed = 0 if gone is None else len(gone)
+    return Changed(action, version, len(identifiers.codes), added, removed)
+
+
+def _embedded(identifiers: Identifiers, new: pa.Table, advance: Advance | None) -> Points | None:
+    """Vectors of new items by the embedder of the old ones."""
+    if isinstance(identifiers.quantizer, RandomDigits):
+        return None
+    embedder = embedder_of(identifiers.settings.embedder, identifiers.embedder)
+    texts = joined(new).to_pylist()
+    blocks = []
+    for start in range(0, len(texts), 1024):
+        blocks.append(np.array(embedder.embed(texts[start : start + 1024]), dtype=np.float32))
+        if advance:
+            advance(min(start + 1024, len(texts)), len(texts))
+    return np.concatenate(blocks)
+
+
+def _categorised(
+    old: CategoryTree | None, stays: slice | npt.NDArray[np.bool_], new: pa.Table | None
+) -> CategoryTree | None:
+    """The model's categories with the items' places in them; the categories themselves never change."""
+    if old is None:
+        return None
+    nodes = np.asarray(old.nodes)[stays]
+    if new is None:
+        return replace(old, nodes=nodes)
+    paths: list[list[str] | None] = (
+        new["category"].to_pylist() if "category" in new.column_names else [None] * new.num_rows
+    )
+    ends = _ends(old)
+    fresh = np.full((new.num_rows, nodes.shape[1]), NONE, dtype=nodes.dtype)
+    for row, path in enumerate(paths):
+        found = ends.get(" > ".join((path or [])[: nodes.shape[1]]))
+        if found is not None:
+            fresh[row] = found
+    return replace(old, nodes=np.concatenate([nodes, fresh]))
+
+
+def _ends(categories: CategoryTree) -> dict[str, Ints]:
+    """For each category in which some item's path ends, the node of its path at every level."""
+    rows = np.unique(np.asarray(categories.nodes), axis=0)
+    found = {}
+    for row in rows[rows[:, 0] != NONE]:
+        level = int((row != NONE).sum()) - 1
+        found[categories.names[level][int(row[level])]] = row
+    return found
+
+
+def _refuse_known(known: pa.Array) -> Callable[[Named, pa.StringArray], None]:
+    def check(named: Named, ids: pa.StringArray) -> None:
+        again = pc.is_in(ids, known).to_numpy(zero_copy_only=False)
+        named.wrong(
+            "id",
+            again,
+            lambda record: f"item {quoted(ids[record].as_py())} is in the catalogue; use update",
+        )
+
+    return check
+
+
+def _refuse_unknown(known: pa.Array, end: str) -> Callable[[Named, pa.StringArray], None]:
+    def check(named: Named, ids: pa.StringArray) -> None:
+        absent = ~pc.is_in(ids, known).to_numpy(zero_copy_only=False)
+        named.wrong(
+            "id", absent, lambda record: f"there is no item {quoted(ids[record].as_py())} {end}"
+        )
+
+    return check

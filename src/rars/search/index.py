@@ -1,0 +1,304 @@
+"""The index of a run: everything a search reads beside the model, in versions that never change.
+
+Owns: ``index/v000001/`` and its followers, the pointer ``index/current.json`` that says which one is searched
+and what happened so far, and that an index fits its model. Ignores queries; changing a catalogue is
+``rars.search.catalog``'s.
+
+A version holds codes and items of its catalogue, the prefix tree, categories, evidence, item vectors. It is
+written whole, then the pointer is replaced: a reader sees the old catalogue or the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rars import artifacts
+from rars.data import Dataset, Judgments
+from rars.errors import RarsError
+from rars.identifiers import Identifiers, item_vectors
+from rars.model import saving
+from rars.runs import Run
+from rars.search.evidence import EvidenceIndex
+from rars.search.reading import QueryReader
+from rars.search.store import (
+    ITEM_FILE,
+    ItemStore,
+    Points,
+    Vectors,
+    save_vectors,
+    write_items,
+    write_shown,
+)
+from rars.tree import PrefixTree
+from rars.tree.categories import CategoryTree
+
+Ints = npt.NDArray[np.integer[Any]]
+Advance = Callable[[int, int], None]
+Event = dict[str, Any]
+
+KIND = "index"
+MODEL_KIND = "retriever"
+POINTER = "current.json"
+
+
+@dataclass(frozen=True, eq=False)
+class IndexVersion:
+    """One version of a catalogue, opened; arrays are memory-mapped."""
+
+    folder: Path
+    meta: dict[str, Any]
+    digest: str
+    codes: Ints
+    tree: PrefixTree
+    categories: CategoryTree | None
+    evidence: EvidenceIndex
+    items: ItemStore
+    vectors: Vectors | None
+
+    @property
+    def name(self) -> str:
+        """Such as ``v000001``."""
+        return self.folder.name
+
+    @classmethod
+    def load(cls, run: Run, name: str | None = None, *, verify: bool = True) -> IndexVersion:
+        """Open a version (the current one if not named), checking its digests and its model."""
+        folder = home(run) / (name or current(run))
+        artifact = artifacts.opening(folder, kind=KIND, verify=verify)
+        known = digests(run)
+        for part, digest in known.items():
+            if artifact.meta[part] != digest:
+                raise RarsError(
+                    f"{folder} was made for another {part} than the run has now; "
+                    f"make it again with: rars index {run.folder}"
+                )
+        tree = PrefixTree.load(folder / "tree", verify=False)
+        return cls(
+            folder=folder,
+            meta=dict(artifact.meta),
+            digest=artifact.digest,
+            codes=artifact.array("codes"),
+            tree=tree,
+            categories=_load_categories(artifact),
+            evidence=EvidenceIndex.load(folder / "evidence", tree, verify=False),
+            items=ItemStore.open(folder),
+            vectors=Vectors.load(artifact),
+        )
+
+
+# -- the pointer ---------------------------------------------------------------------------------
+
+
+def home(run: Run) -> Path:
+    """Where a run's versions are."""
+    return run.folder / "index"
+
+
+def pointer(run: Run) -> dict[str, Any]:
+    """Which version is searched (``current``), and what happened so far (``log``, oldest first)."""
+    path = home(run) / POINTER
+    if not path.exists():
+        raise RarsError(f"{run.folder} has no index; make it with: rars index {run.folder}")
+    found = artifacts.read_json(path)
+    if not isinstance(found, dict) or not {"current", "log"} <= found.keys():
+        raise RarsError(f"{path} does not say which version is searched.")
+    return found
+
+
+def current(run: Run) -> str:
+    """The version that is searched."""
+    return str(pointer(run)["current"])
+
+
+def point(run: Run, version: str, event: Event) -> None:
+    """Search this version from now on, and remember why."""
+    path = home(run) / POINTER
+    log = pointer(run)["log"] if path.exists() else []
+    stamped = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **event, "version": version}
+    artifacts.write_json(path, {"current": version, "log": [*log, stamped]})
+
+
+def next_version(run: Run) -> str:
+    """The name of the version to be written.
+
+    A version that a kill left behind before it was pointed to is in no log: its name is used again.
+    """
+    known = pointer(run)["log"] if (home(run) / POINTER).exists() else []
+    numbers = [int(event["version"][1:]) for event in known]
+    return f"v{max(numbers, default=0) + 1:06d}"
+
+
+@contextmanager
+def changing(run: Run) -> Iterator[None]:
+    """Hold the right to change a run's index; one process at a time."""
+    import fcntl
+
+    home(run).mkdir(parents=True, exist_ok=True)
+    with (home(run) / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise RarsError(
+                f"Another process is changing the index of {run.folder}; try again when it is done."
+            ) from error
+        yield
+
+
+# -- writing -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a new version is made of.
+
+    ``items``    an item file, of which the rows ``keep`` stay (None: all), and ``new`` ones follow
+    ``vectors``  of the new items; None where the run keeps none
+    ``old``      the version that this one follows, if any
+    """
+
+    action: str
+    identifiers: Identifiers
+    categories: CategoryTree | None
+    items: Path
+    vectors: Points | None
+    keep: npt.NDArray[np.bool_] | None = None
+    new: pa.Table | None = None
+    old: IndexVersion | None = None
+
+
+def write_version(run: Run, change: Change, *, advance: Advance | None = None) -> str:
+    """Write a new version whole, then point to it."""
+    name = next_version(run)
+    tree = PrefixTree.build(change.identifiers.codes)
+    with artifacts.writing(home(run) / name, kind=KIND) as draft:
+        write_items(draft.folder / ITEM_FILE, change.items, change.keep, change.new)
+        write_shown(draft.folder)
+        draft.save_array("codes", np.asarray(change.identifiers.codes, dtype=np.int32))
+        tree.save(draft.folder / "tree")
+        catalogue = as_dataset(draft.folder, change.identifiers.item_ids)
+        if change.old is None:
+            evidence = EvidenceIndex.build(catalogue, tree, advance=advance)
+        else:
+            evidence = change.old.evidence.changed(catalogue, tree, origin(change), advance=advance)
+        evidence.save(draft.folder / "evidence")
+        _save_categories(draft, change.categories)
+        _save_vectors(draft, f"vectors-{name[1:]}", change)
+        draft.meta.update(digests(run), items=tree.n_items, action=change.action)
+    old = None if change.old is None else change.old.name
+    added = tree.n_items if old is None else 0 if change.new is None else change.new.num_rows
+    removed = 0 if change.keep is None else int((~change.keep).sum())
+    event = {"action": change.action, "parent": old, "items": tree.n_items}
+    point(run, name, event | {"added": added, "removed": removed})
+    return name
+
+
+def origin(change: Change) -> Ints:
+    """The old catalogue row of every item, -1 for a new one."""
+    assert change.old is not None
+    kept = np.arange(len(change.old.codes)) if change.keep is None else np.flatnonzero(change.keep)
+    new = 0 if change.new is None else change.new.num_rows
+    return np.concatenate([kept, np.full(new, -1)])
+
+
+def digests(run: Run) -> dict[str, str]:
+    """What an index depends on: the model and the identifiers of the run."""
+    folder = run.folder / "model"
+    if not folder.exists():
+        raise RarsError(f"{run.folder} has no trained model yet; train it with: rars train")
+    return {
+        "model": artifacts.opening(folder, kind=MODEL_KIND, verify=False).digest,
+        "identifiers": artifacts.opening(
+            run.folder / "identifiers", kind="identifiers", verify=False
+        ).digest,
+    }
+
+
+def build_index(run: Run, *, advance: Advance | None = None) -> str:
+    """Index the dataset that a run was trained on, as a new version; its name."""
+    from rars.training.prepare import category_tree
+
+    dataset = run.dataset()
+    identifiers = Identifiers.load(run.folder / "identifiers")
+    if not identifiers.item_ids.equals(dataset.item_ids):
+        raise RarsError(f"The identifiers of {run.folder} are not those of {dataset.folder}.")
+    ready = saving.load(run.folder / "model")
+    categories = None
+    if ready.architecture.categories:
+        categories = category_tree(dataset, identifiers, run.recipe())
+    vectors = None
+    if QueryReader.of(ready, identifiers).embeds:
+        vectors, _ = item_vectors(dataset, identifiers.settings.embedder)
+    change = Change("build", identifiers, categories, dataset.folder / ITEM_FILE, vectors)
+    with changing(run):
+        return write_version(run, change, advance=advance)
+
+
+def is_current(run: Run) -> bool:
+    """Whether the run's index exists and is of its model."""
+    if not (home(run) / POINTER).exists():
+        return False
+    meta = artifacts.opening(home(run) / current(run), kind=KIND, verify=False).meta
+    return all(meta[part] == digest for part, digest in digests(run).items())
+
+
+def as_dataset(folder: Path, item_ids: pa.Array, query_ids: pa.Array | None = None) -> Dataset:
+    """The items of a folder as a dataset without judgments."""
+    none = np.zeros(0)
+    queries = pa.array([], pa.string()) if query_ids is None else query_ids
+    return Dataset(
+        folder=folder,
+        facts={"name": folder.name},
+        digest="",
+        item_ids=item_ids,
+        query_ids=queries,
+        query_texts=queries,
+        split=np.zeros(len(queries), dtype=np.int8),
+        judgments=Judgments(none.astype(np.int32), none.astype(np.int32), none.astype(np.float32)),
+    )
+
+
+def _save_vectors(draft: artifacts.Draft, name: str, change: Change) -> None:
+    draft.meta["vectors"] = []
+    old = change.old
+    if change.vectors is None and (old is None or old.vectors is None):
+        return
+    if old is None:
+        assert change.vectors is not None
+        save_vectors(draft, name, change.vectors, None, np.zeros(0, dtype=np.int64), None)
+        return
+    assert old.vectors is not None
+    places = origin(change)
+    empty = np.zeros((0, old.vectors.segments[0].shape[1]), dtype=np.float32)
+    new = empty if change.vectors is None else change.vectors
+    save_vectors(draft, name, new, old.vectors, places[places >= 0], old.folder)
+
+
+def _save_categories(draft: artifacts.Draft, categories: CategoryTree | None) -> None:
+    draft.meta["categories"] = 0 if categories is None else len(categories.names)
+    if categories is None:
+        return
+    artifacts.write_json(draft.folder / "categories.json", [list(n) for n in categories.names])
+    draft.save_array("category-nodes", np.asarray(categories.nodes, dtype=np.int32))
+    for level, parents in enumerate(categories.parents):
+        draft.save_array(f"category-parents-{level}", np.asarray(parents, dtype=np.int64))
+
+
+def _load_categories(artifact: artifacts.Artifact) -> CategoryTree | None:
+    levels = int(artifact.meta["categories"])
+    if not levels:
+        return None
+    names = artifacts.read_json(artifact.folder / "categories.json")
+    return CategoryTree(
+        tuple(tuple(level) for level in names),
+        tuple(np.asarray(artifact.array(f"category-parents-{level}")) for level in range(levels)),
+        artifact.array("category-nodes"),
+    )

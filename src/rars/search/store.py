@@ -1,0 +1,195 @@
+"""What a catalogue shows and how its items lie in vector space, opened without being read.
+
+Owns: the item store (one Arrow file, memory-mapped: a row costs a few pages, however large the catalogue) and
+item vectors in segments. Ignores identifiers and scores.
+
+Vectors are the largest part of an index, and a change touches few of them. So they are kept in segments: a
+new version links the old ones and adds one for its new items; ``rows`` says which stored vector is whose.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rars.artifacts import Artifact, Draft
+from rars.data.schema import ITEMS
+from rars.errors import RarsError
+
+Ints = npt.NDArray[np.integer[Any]]
+Points = npt.NDArray[np.float32]
+
+SHOWN = ("id", "title", "brand", "color", "category")
+ITEM_FILE, SHOWN_FILE = "items.parquet", "shown.arrow"
+SEPARATOR = " > "
+
+_GROUP = 50_000
+_SEGMENTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class ItemStore:
+    """The shown fields of every item, in catalogue order."""
+
+    table: pa.Table
+
+    @classmethod
+    def open(cls, folder: Path) -> ItemStore:
+        """Map the store of an index version."""
+        path = folder / SHOWN_FILE
+        try:
+            return cls(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
+        except (OSError, pa.ArrowException) as error:
+            raise RarsError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def ids(self) -> pa.Array:
+        """Item ids, in catalogue order."""
+        return _one(self.table["id"])
+
+    def rows_of(self, ids: Sequence[str]) -> Ints:
+        """Catalogue rows of the ids that the catalogue has."""
+        wanted = pa.array(list(ids), pa.string())
+        found = pc.drop_null(pc.index_in(wanted, self.ids))
+        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def take(self, rows: Ints) -> list[dict[str, Any]]:
+        """The shown fields of some items."""
+        taken: list[dict[str, Any]] = self.table.take(pa.array(rows)).to_pylist()
+        return taken
+
+    def paths(self) -> pa.Array:
+        """Each item's category path, joined; null without one."""
+        return pc.binary_join(_one(self.table["category"]), SEPARATOR)
+
+
+def write_items(
+    target: Path, source: Path, keep: npt.NDArray[np.bool_] | None, new: pa.Table | None = None
+) -> None:
+    """Write the kept rows of an item file and new ones behind them; batch by batch, so of any size."""
+    if keep is None and new is None:
+        shutil.copyfile(source, target)
+        return
+    file = pq.ParquetFile(source, memory_map=True)
+    with pq.ParquetWriter(target, file.schema_arrow, compression="zstd") as writer:
+        start = 0
+        for batch in file.iter_batches(_GROUP):
+            rows = pa.Table.from_batches([batch])
+            if keep is not None:
+                rows = rows.filter(pa.array(keep[start : start + batch.num_rows]))
+            start += batch.num_rows
+            if rows.num_rows:
+                writer.write_table(rows)
+        if new is not None and new.num_rows:
+            writer.write_table(conformed(new, file.schema_arrow), row_group_size=_GROUP)
+
+
+def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Rows in the columns of a catalogue: missing ones are null, unknown ones are left out."""
+    made = []
+    for field in schema:
+        if field.name not in rows.column_names:
+            made.append(pa.nulls(rows.num_rows, field.type))
+            continue
+        try:
+            made.append(rows[field.name].cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise RarsError(
+                f"Column {field.name!r} holds {rows[field.name].type}, but the catalogue has "
+                f"{field.type} there."
+            ) from error
+    return pa.table(made, schema=schema)
+
+
+def write_shown(folder: Path) -> None:
+    """Write the store of an item file that is already in the folder."""
+    names = pq.read_schema(folder / ITEM_FILE).names
+    present = [name for name in SHOWN if name in names]
+    items = pq.read_table(folder / ITEM_FILE, columns=present, memory_map=True)
+    columns = [
+        items[name] if name in present else pa.nulls(items.num_rows, ITEMS.field(name).type)
+        for name in SHOWN
+    ]
+    # In one piece, so that a column is one array without a copy when it is mapped.
+    table = pa.table(columns, names=list(SHOWN)).combine_chunks()
+    with (
+        pa.OSFile(str(folder / SHOWN_FILE), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema) as w,
+    ):
+        w.write_table(table)
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Item vectors: ``segments`` of (rows, dim), and for each item its ``rows`` in all of them."""
+
+    names: tuple[str, ...]
+    segments: tuple[Points, ...]
+    rows: Ints
+
+    @classmethod
+    def load(cls, artifact: Artifact) -> Vectors | None:
+        """Map the vectors of an index version, if it has any."""
+        names = tuple(artifact.meta["vectors"])
+        if not names:
+            return None
+        segments = tuple(artifact.array(name) for name in names)
+        return cls(names, segments, np.asarray(artifact.array("vector-rows")))
+
+    def scores(self, queries: Points, order: Ints | None = None) -> npt.NDArray[np.float32]:
+        """Inner products (queries, items), in catalogue order or in the ``order`` given."""
+        rows = self.rows if order is None else self.rows[order]
+        every = np.concatenate([segment @ queries.T for segment in self.segments])
+        return np.ascontiguousarray(every[rows].T)
+
+
+def save_vectors(
+    draft: Draft, name: str, new: Points, old: Vectors | None, kept: Ints, folder: Path | None
+) -> None:
+    """Put vectors into a draft: those of the old items ``kept`` (rows of the catalogue), then new ones.
+
+    ``folder`` is where the old segments are. Segments of which less than half is in use, or that have become
+    many, are written anew as one.
+    """
+    names: list[str] = []
+    rows = np.zeros(0, dtype=np.int64)
+    if old is not None and folder is not None:
+        rows = old.rows[kept].astype(np.int64)
+        if len(rows) * 2 < sum(map(len, old.segments)) or len(old.names) >= _SEGMENTS:
+            new = np.concatenate([np.concatenate(old.segments)[rows], new])
+            rows = np.zeros(0, dtype=np.int64)
+        else:
+            names = list(old.names)
+            for one in names:
+                _link(folder / f"{one}.npy", draft.folder / f"{one}.npy")
+    stored = sum(map(len, old.segments)) if names and old is not None else 0
+    if len(new):
+        draft.save_array(name, np.asarray(new, dtype=np.float32))
+        names.append(name)
+    rows = np.concatenate([rows, stored + np.arange(len(new))])
+    draft.save_array("vector-rows", rows.astype(np.int32))
+    draft.meta["vectors"] = names
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, target)
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

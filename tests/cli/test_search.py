@@ -1,0 +1,187 @@
+"""What a person types to search and to change a catalogue."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from rars.cli import app
+from rars.errors import RarsError
+from rars.runs import Run
+from rars.search import index
+from tests.search.trained import make_run
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return make_run(tmp_path_factory.mktemp("cli"))
+
+
+@pytest.fixture
+def run(trained, tmp_path):
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+@pytest.fixture
+def rars(capsys):
+    """Run a command in this process; what it wrote to stdout, and to stderr."""
+
+    def call(*words):
+        capsys.readouterr()
+        app([str(word) for word in words], standalone_mode=False)
+        return capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["search"],
+        ["index"],
+        *(["catalog", verb] for verb in ("add", "remove", "update", "log", "rollback")),
+    ],
+)
+def test_every_command_has_help_with_an_example(rars, command):
+    assert f"Example: rars {' '.join(command)}" in " ".join(rars(*command, "--help").out.split())
+
+
+def test_search_shows_a_table(rars, trained):
+    said = rars("search", trained, "black bottle", "-k", "3").out
+    assert all(word in said for word in ("score", "item", "title", "brand", "category"))
+    assert said.count("P0000") == 3
+
+
+@pytest.mark.parametrize("rule", ["ar", "all", "hybrid", "011"])
+def test_json_holds_what_the_table_shows(rars, trained, rule):
+    found = json.loads(
+        rars("search", trained, "black bottle", "--rule", rule, "-k", 4, "--json").out
+    )
+    assert found["rule"] == rule
+    assert [hit["rank"] for hit in found["hits"]] == [1, 2, 3, 4]
+    assert {"item_id", "score", "title", "brand", "color", "category"} <= found["hits"][0].keys()
+    assert "explanation" not in found["hits"][0]
+
+
+def test_explain_shows_the_path_and_its_reasons(rars, trained):
+    line = ("search", trained, "black bottle 0.75 l", "-k", 1, "--explain", "--rule", "all")
+    said = " ".join(rars(*line).out.split())
+    assert all(word in said for word in ("searched:", "model", "evidence", "black (color)"))
+    [hit] = json.loads(rars(*line, "--json").out)["hits"]
+    steps = hit["explanation"]["steps"]
+    assert [step["code"] for step in steps] == hit["identifier"]
+    assert len(hit["explanation"]["categories"]) == 3
+    off = json.loads(rars(*line, "--categories", 0, "--json").out)["hits"][0]
+    assert off["explanation"]["categories"] == []
+
+
+def test_what_looks_like_markup_is_shown_as_it_is(rars, trained):
+    said = rars("search", trained, "[bold]bottle[/nothing]", "-k", 1, "--explain").out
+    assert "[bold]bottle" in said
+
+
+def test_a_category_narrows_the_search(rars, trained):
+    hit = json.loads(rars("search", trained, "bottle", "-k", 1, "--json").out)["hits"][0]
+    path = " > ".join(hit["category"][:2])
+    line = ("search", trained, "anything", "--category", path, "-k", 20, "--json")
+    for found in json.loads(rars(*line).out)["hits"]:
+        assert found["category"][:2] == hit["category"][:2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "ids"),
+    [
+        ("q.txt", "black bottle\n\nrunning shoes\n", ["1", "3"]),
+        ("q.csv", "id,text\na b,black bottle\nc,running shoes\n", ["a b", "c"]),
+        ("q.jsonl", '{"id": "x", "text": "black bottle"}\n', ["x"]),
+    ],
+)
+def test_a_file_of_queries_becomes_a_file_of_results(rars, trained, tmp_path, name, content, ids):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    out = tmp_path / "out.jsonl"
+    line = ("search", trained, "--queries", tmp_path / name, "-k", 5, "--out")
+    said = json.loads(rars(*line, out, "--json").out)
+    assert (said["queries"], said["hits"]) == (len(ids), 5 * len(ids))
+    rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [row["id"] for row in rows] == ids
+    one = json.loads(rars("search", trained, "black bottle", "-k", 5, "--json").out)["hits"]
+    assert [hit["item_id"] for hit in rows[0]["hits"]] == [hit["item_id"] for hit in one]
+    rars(*line, tmp_path / "out.run")
+    trec = [row.split() for row in (tmp_path / "out.run").read_text().splitlines()]
+    assert [row[2] for row in trec[:5]] == [hit["item_id"] for hit in one]
+    assert {row[0] for row in trec} == {name.replace(" ", "%20") for name in ids}
+    assert trec[0][5] == "rars-hybrid"
+
+
+def test_a_catalogue_is_changed_logged_and_rolled_back(rars, run, tmp_path):
+    new = tmp_path / "new.csv"
+    new.write_text("id,title,brand\nN1,Turquoise theremin,Zyxquor\n")
+    assert "301 items (1 added, 0 removed)" in rars("catalog", "add", run, new).out
+    line = ("search", run, "zyxquor theremin", "-k", 1, "--json")
+    assert json.loads(rars(*line).out)["hits"][0]["item_id"] == "N1"
+    new.write_text("id,title\nN1,Purple ocarina\n")
+    assert json.loads(rars("catalog", "update", run, new, "--json").out)["removed"] == 1
+    line = ("search", run, "purple ocarina", "-k", 1, "--json")
+    assert json.loads(rars(*line).out)["hits"][0]["title"] == "Purple ocarina"
+    assert "v000002" in rars("catalog", "rollback", run).out
+    assert json.loads(rars("catalog", "remove", run, new, "--json").out)["items"] == 300
+    log = json.loads(rars("catalog", "log", run, "--json").out)
+    assert log["current"] == "v000004"
+    assert "searched now: v000004" in rars("catalog", "log", run).out
+
+
+def test_index_makes_what_is_missing_and_tunes(rars, run):
+    assert "v000001" in rars("index", run).out
+    shutil.rmtree(run / "index")
+    said = json.loads(rars("index", run, "--json", "--tune").out)
+    assert said["version"] == "v000001"
+    assert said["hybrid"].keys() == {"bm25", "dense", "paper", "weight", "bound"}
+    assert json.loads(rars("index", run, "--json", "--force").out)["version"] == "v000002"
+    assert index.is_current(Run.open(run))
+
+
+MISTAKES = [
+    (("search", "{run}"), "Give one query"),
+    (("search", "{run}", "mug", "--queries", "q.txt"), "Give one query"),
+    (("search", "{run}", ""), "The query is empty"),
+    (("search", "{run}", "mug", "-k", "0"), "k must be at least 1"),
+    (("search", "{run}", "mug", "--rule", "01"), "--rule 01 has 2 digits"),
+    (("search", "{run}", "mug", "--rule", "magic"), "--rule 'magic' is none of"),
+    (("search", "{run}", "mug", "--categories", "-1"), "--categories must be 0"),
+    (("search", "{run}", "mug", "--category", "Moon"), "no category 'Moon'"),
+    (("search", "{run}", "mug", "--out", "x.run"), "--out goes with --queries"),
+    (("search", "{run}", "--queries", "q.txt"), "--queries needs --out"),
+    (("search", "{run}", "--queries", "q.txt", "--out", "x.pdf"), "of no known type"),
+    (("search", "{run}", "--queries", "absent.txt", "--out", "x.run"), "absent.txt does not exist"),
+    (("search", "{run}", "--queries", "absent.csv", "--out", "x.run"), "absent.csv does not exist"),
+    (("search", "nowhere", "mug"), "nowhere is not a rars run"),
+    (("index", "nowhere"), "nowhere is not a rars run"),
+    (("catalog", "add", "{run}", "absent.csv"), "absent.csv does not exist"),
+    (("catalog", "log", "nowhere"), "nowhere is not a rars run"),
+    (("catalog", "rollback", "{run}", "v7"), "There is no version 'v7'"),
+    (("catalog", "rollback", "{run}"), "first version"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), MISTAKES)
+def test_a_mistake_is_one_sentence(rars, trained, words, sentence):
+    with pytest.raises(RarsError) as error:
+        rars(*(word.format(run=trained) for word in words))
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_mistake_ends_with_exit_code_2(trained):
+    done = subprocess.run(
+        [sys.executable, "-m", "rars", "search", str(trained), "mug", "--rule", "magic"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("rars: --rule 'magic'")
+    assert "Traceback" not in done.stderr

@@ -8,7 +8,9 @@ from __future__ import annotations
 import gc
 import json
 import platform
+import resource
 import statistics
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping
@@ -57,6 +59,26 @@ def python_bytes(build: Callable[[], object]) -> int:
     tracemalloc.stop()
     del kept
     return size
+
+
+def peak_megabytes(call: Callable[[], Any]) -> float:
+    """The most memory this process holds while ``call`` runs, looked at every other millisecond."""
+    page = resource.getpagesize() / 2**20
+    seen: list[float] = []
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.002):
+            seen.append(int(Path("/proc/self/statm").read_text().split()[1]) * page)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        call()
+    finally:
+        done.set()
+        watcher.join()
+    return max(seen)
 
 
 def report(name: str, rows: list[dict[str, Any]], note: str = "") -> None:

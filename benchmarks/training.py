@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.measure import alternate, report
+from benchmarks.measure import alternate, peak_megabytes, report
 from benchmarks.tree import skewed_codes
 from rars.config import ObjectiveSettings
 from rars.model.backbone import PRESETS
@@ -123,7 +122,7 @@ def packed(name: str, data: TrainingSet, structure: str = "none") -> Callable[[]
 
 
 def memory(name: str, way: str) -> float:
-    """Megabytes a step needs beyond the loaded model, measured in a process of its own."""
+    """Peak megabytes of a process that trains one way: the model, its gradients and a step."""
     line = [sys.executable, "-m", "benchmarks.training", "--memory", name, way]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     return float(json.loads(done.stdout.splitlines()[-1]))
@@ -132,9 +131,8 @@ def memory(name: str, way: str) -> float:
 def _memory_of_one(name: str, way: str) -> None:
     data, pairs, codes = example(QUERIES[name])
     step = usual(name, data, pairs, codes) if way == "usual" else packed(name, data)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    step()
-    print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024))
+    step()  # gradients and the allocator's pools are there from now on
+    print(json.dumps(peak_megabytes(step)))
 
 
 def tree_share(name: str) -> float:
@@ -177,8 +175,8 @@ def main() -> None:
     report(
         "training: packed against one row per pair",
         rows,
-        "one thread, forward and backward, 14.5 positives per query; MB beyond the loaded model in the "
-        f"first step, {time.strftime('%Y-%m-%d')}",
+        "one thread, forward and backward, 14.5 positives per query; peak MB of a process with model, "
+        f"gradients and one step, {time.strftime('%Y-%m-%d')}",
     )
 
 

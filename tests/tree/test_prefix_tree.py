@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rars.errors import RarsError
@@ -129,6 +129,7 @@ def test_a_node_takes_one_byte_for_its_code_where_256_codes_suffice():
 
 
 @given(code_matrices())
+@example(np.array([[0, END]]))  # a depth without any code
 def test_vocabulary_round_trips_every_code_of_the_tree(codes):
     tree = PrefixTree.build(codes)
     vocabulary = SidVocabulary.of(tree)

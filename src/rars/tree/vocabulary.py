@@ -57,16 +57,17 @@ class SidVocabulary:
 
     def slot(self, codes: npt.ArrayLike, depth: npt.ArrayLike) -> IntArray:
         """The slot inside its depth (0-based) of each code."""
-        codes, depth = np.asarray(codes), np.asarray(depth)
+        codes, depth = np.asarray(codes), np.asarray(depth, dtype=np.intp)
         return np.where(codes == END, np.asarray(self.sizes)[depth], codes)
 
     def tokens(self, codes: npt.ArrayLike, depth: npt.ArrayLike) -> IntArray:
         """The token of each code at its depth (0-based)."""
-        return np.asarray(self.offsets[np.asarray(depth)] + self.slot(codes, depth))
+        depth = np.asarray(depth, dtype=np.intp)
+        return np.asarray(self.offsets[depth] + self.slot(codes, depth))
 
     def decode(self, tokens: npt.ArrayLike) -> tuple[IntArray, IntArray]:
         """Depth (0-based) and code of each token."""
-        tokens = np.asarray(tokens)
+        tokens = np.asarray(tokens, dtype=np.intp)
         depth = np.searchsorted(self.offsets, tokens, side="right") - 1
         slot = tokens - self.offsets[depth]
         return depth, np.where(slot == np.asarray(self.sizes)[depth], END, slot)

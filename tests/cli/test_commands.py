@@ -151,3 +151,8 @@ def test_the_demo_runs_from_nothing(tmp_path):
     found = json.loads(done.stdout)
     assert found["items"] == 300
     assert Path(found["run"], "results", "ambiguity-train.png").exists()
+    digest = json.loads((tmp_path / "demo" / "shop" / "dataset.json").read_text())["files"]
+    other = rars("demo", "--size", "tiny", "--locale", "es", "--out", tmp_path / "demo")
+    assert other.returncode == 2
+    assert "choose another --out" in other.stderr
+    assert json.loads((tmp_path / "demo" / "shop" / "dataset.json").read_text())["files"] == digest

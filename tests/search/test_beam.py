@@ -134,7 +134,7 @@ def test_only_admitted_identifiers_are_found_and_their_scores_do_not_change():
         np.random.default_rng(q).choice(example.tree.n_leaves, 5, replace=False) for q in range(7)
     ]
     query = np.repeat(np.arange(7), 5)
-    admitted = admit_leaves(example.tree, query, np.concatenate(leaves), 7)
+    admitted = admit_leaves(example.tree, query, np.concatenate(leaves))
     found = search(example, model, *inputs, width=1000, admitted=admitted)
     for q in range(7):
         kept = [leaf for leaf in whole.leaves[q] if leaf in set(leaves[q].tolist())]
@@ -145,7 +145,7 @@ def test_only_admitted_identifiers_are_found_and_their_scores_do_not_change():
 
 def test_a_query_that_admits_nothing_finds_nothing():
     example, model, *inputs = setting()
-    admitted = admit_leaves(example.tree, np.array([0]), np.array([0]), 7)
+    admitted = admit_leaves(example.tree, np.array([0]), np.array([0]))
     found = search(example, model, *inputs, width=5, admitted=admitted)
     assert (found.leaves[0] != NOTHING).sum() == 1
     assert (found.leaves[1:] == NOTHING).all()

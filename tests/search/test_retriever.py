@@ -101,7 +101,7 @@ def test_admitting_shared_leaves_equals_admitting_them_for_each_query(retriever)
     leaves = np.random.default_rng(1).random(tree.n_leaves) < 0.05
     one = Shared.of(tree, leaves)
     chosen = np.flatnonzero(leaves)
-    other = admit_leaves(tree, np.zeros(len(chosen), np.int64), chosen, 1)
+    other = admit_leaves(tree, np.zeros(len(chosen), np.int64), chosen)
     for depth in range(tree.depth):
         nodes = np.arange(tree.n_nodes(depth + 1))
         query = np.zeros(len(nodes), np.int64)

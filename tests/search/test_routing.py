@@ -68,7 +68,7 @@ def test_a_category_filter_finds_everything_below_a_path(setting):
 
 def test_no_admitted_leaves_admit_nothing():
     tree = PrefixTree.build([[0, 1], [1, 0]])
-    admitted = admit_leaves(tree, np.array([0]), np.array([1]), 2)
+    admitted = admit_leaves(tree, np.array([0]), np.array([1]))
     assert admitted.allows(0, np.array([0, 0, 1]), np.array([0, 1, 1])).tolist() == [
         False,
         True,

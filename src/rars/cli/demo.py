@@ -32,12 +32,19 @@ def demo(
     from rars.config import Recipe
     from rars.data import Dataset
     from rars.data.shop import make_shop
+    from rars.errors import RarsError
     from rars.tree import PrefixTree
 
     start = time.perf_counter()
     _title("1  The shop", "a generated catalogue with queries and graded judgments", as_json)
-    with console.progress("shop") as advance:
-        make_shop(out / "shop", size=size, locale=locale, seed=seed, advance=advance)
+    if (out / "shop").exists():
+        # Writing another shop here would pull the data from under the runs made from it.
+        known = Dataset.load(out / "shop").facts
+        if (str(known["size"]), known["locale"], known["seed"]) != (size, locale, seed):
+            raise RarsError(f"{out} holds the demo of another shop; choose another --out.")
+    else:
+        with console.progress("shop") as advance:
+            make_shop(out / "shop", size=size, locale=locale, seed=seed, advance=advance)
     dataset = Dataset.load(out / "shop")
     if not as_json:
         console.out.print(

@@ -339,7 +339,7 @@ class Retriever:
         if plan.leaves is not None:
             stays = plan.leaves[leaf]
             query, leaf = query[stays], leaf[stays]
-        return admit_leaves(self.tree, query, leaf, queries), self._named(best, chances)
+        return admit_leaves(self.tree, query, leaf), self._named(best, chances)
 
     def _category_chances(self, encoded: Encoded) -> list[torch.Tensor]:
         model = self.ready.model

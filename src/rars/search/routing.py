@@ -120,7 +120,7 @@ class Routes:
 
     def admit(self, terminals: Ints) -> Admitted:
         """The query trees of a batch: the union over each query's categories (B, C)."""
-        return admit_leaves(self.tree, *self.leaves_of(terminals), len(terminals))
+        return admit_leaves(self.tree, *self.leaves_of(terminals))
 
     def leaves_of(self, terminals: Ints) -> tuple[Ints, Ints]:
         """The leaves of each query's categories (B, C): whose each is, and the leaf."""
@@ -142,7 +142,7 @@ class Routes:
         return np.array(below, dtype=np.int64)
 
 
-def admit_leaves(tree: PrefixTree, query: Ints, leaf: Ints, queries: int) -> Admitted:
+def admit_leaves(tree: PrefixTree, query: Ints, leaf: Ints) -> Admitted:
     """Admit given leaves, and every prefix above them, for each query of a batch."""
     keys: list[Ints] = []
     node = leaf.astype(np.int64)

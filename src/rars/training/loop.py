@@ -102,7 +102,6 @@ class Plan:
     folder: Path
     source: str
     pad_token: int = 0
-    tree_depths: int | None = None
 
 
 def make_accelerator(settings: TrainingSettings) -> Any:

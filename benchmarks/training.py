@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from rars.model.backbone import PRESETS
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
 from rars.model.retriever import Retriever
+from rars.objectives import tree
+from rars.objectives.common import Context
 from rars.training.loop import TrainingModel
 from rars.training.packing import TrainingSet, pack, training_set
 from rars.tree import PrefixTree, Relevance, SidVocabulary
@@ -45,6 +48,8 @@ MODELS: dict[str, dict[str, Any]] = {
     },
 }
 MODELS["tiny"] = PRESETS["tiny"]
+PAPER_BATCH = 35
+"""Queries that make the paper's batch of 512 pairs: what memory is measured with."""
 QUERIES = {"T5-small": 12, "T5-base": 6, "mT5-small": 12, "tiny": 36}
 
 
@@ -99,18 +104,24 @@ def usual(
     return step
 
 
-def packed(name: str, data: TrainingSet, structure: str = "none") -> Callable[[], None]:
-    """One pass per query."""
+def packed_model(name: str, data: TrainingSet, structure: str = "none") -> TrainingModel:
+    """The library's model of that size behind tables of our own."""
     from transformers import MT5Config, MT5Model, T5Config, T5Model
 
     kinds = (MT5Config, MT5Model) if name.startswith("mT5") else (T5Config, T5Model)
     settings = {"vocab_size": 32_128} | MODELS[name]
     model = kinds[1](kinds[0](dropout_rate=0.0, **settings))
-    width = settings["d_model"]
     retriever = Retriever(
-        QueryEncoder(model.encoder, width), Decoder(model.decoder), data.vocabulary.slots
+        QueryEncoder(model.encoder, settings["d_model"]),
+        Decoder(model.decoder),
+        data.vocabulary.slots,
     )
-    training = TrainingModel(retriever, ObjectiveSettings(structure=structure)).train()
+    return TrainingModel(retriever, ObjectiveSettings(structure=structure)).train()
+
+
+def packed(name: str, data: TrainingSet) -> Callable[[], None]:
+    """One pass per query."""
+    training = packed_model(name, data)
     queries = np.arange(len(data))
 
     def step() -> None:
@@ -129,31 +140,49 @@ def memory(name: str, way: str) -> float:
 
 
 def _memory_of_one(name: str, way: str) -> None:
-    data, pairs, codes = example(QUERIES[name])
+    data, pairs, codes = example(PAPER_BATCH)
     step = usual(name, data, pairs, codes) if way == "usual" else packed(name, data)
-    step()  # gradients and the allocator's pools are there from now on
     print(json.dumps(peak_megabytes(step)))
 
 
 def tree_share(name: str) -> float:
-    """The share of a step that the tree head, its targets and its siblings take."""
+    """The share of a step of RARS that its tree head takes: targets, scores, siblings, gradients.
+
+    Both are timed by themselves: the difference of two whole steps would drown it in noise.
+    """
     data, _, _ = example(QUERIES[name])
-    seconds = alternate(
-        {"with": packed(name, data, "tree"), "without": packed(name, data)}, repeats=5
-    )
-    return 1 - seconds["without"] / seconds["with"]
+    training = packed_model(name, data, "tree")
+    queries = np.arange(len(data))
+    with torch.no_grad():
+        found = training.retriever(pack(data, queries))
+    pooled = found.encoded.pooled.requires_grad_()
+    alone = replace(found, encoded=replace(found.encoded, pooled=pooled))
+
+    def step() -> None:
+        loss, _ = training(pack(data, queries), 0)
+        loss.backward()
+        training.zero_grad()
+
+    def head() -> None:
+        batch = pack(data, queries)
+        tree.loss(alone, batch, Context(head=training.head)).mean.backward()
+        training.zero_grad()
+
+    seconds = alternate({"step": step, "head": head}, repeats=5)
+    return seconds["head"] / seconds["step"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--memory", nargs=2, metavar=("MODEL", "WAY"))
+    parser.add_argument("models", nargs="*", help=f"Of {', '.join(MODELS)}; all if none is named.")
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.memory:
         _memory_of_one(*options.memory)
         return
     rows = []
-    for name in MODELS:
+    for name in options.models or MODELS:
         data, pairs, codes = example(QUERIES[name])
         contestants = {"usual": usual(name, data, pairs, codes), "packed": packed(name, data)}
         seconds = alternate(contestants, repeats=5)
@@ -176,7 +205,7 @@ def main() -> None:
         "training: packed against one row per pair",
         rows,
         "one thread, forward and backward, 14.5 positives per query; peak MB of a process with model, "
-        f"gradients and one step, {time.strftime('%Y-%m-%d')}",
+        f"gradients and one step of 512 pairs, {time.strftime('%Y-%m-%d')}",
     )
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from rars.objectives import category_class, full_sid
+from rars.model.tree_head import TreeHead
+from rars.objectives import category_class, decoder_soft, full_sid, grouped, tree
 from rars.objectives.common import Context
 from rars.training.packing import pack
 from tests.model.small import Example, retriever
@@ -69,6 +70,34 @@ def test_packed_loss_and_gradients_equal_per_pair_training(family, mode, ragged)
             assert left is None or not left.abs().max(), name
         else:
             assert (one - other).abs().max() < 1e-6, name
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("siblings", ["high", "all", "none"])
+def test_leaving_out_decided_prefixes_changes_no_loss_and_no_gradient(ragged, siblings):
+    """With one identifier below a prefix, its legal children have nothing to compete with."""
+    example = Example(ragged=ragged)
+    model = retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0)
+    head = TreeHead(16, example.vocabulary.slots, rank=4)
+    context = Context(normaliser="children", head=head, siblings=siblings, n_siblings=2)
+    weights = list(model.parameters()) + list(head.parameters())
+    rows, results = [], []
+    for skipped in (False, True):
+        batch = pack(example.data(skip_decided=skipped), np.arange(7))
+        found = model(batch)
+        total = sum(
+            one.loss(found, batch, context).mean for one in (full_sid, grouped, tree, decoder_soft)
+        )
+        rows.append(int(batch.positions.shape[1]))
+        results.append((total, torch.autograd.grad(total, weights, allow_unused=True)))
+    assert rows[1] < rows[0]
+    (whole, theirs), (short, ours) = results
+    assert short.item() == pytest.approx(whole.item(), abs=1e-10)
+    for one, other in zip(ours, theirs, strict=True):
+        if one is not None and other is not None:
+            torch.testing.assert_close(one, other, atol=1e-9, rtol=0)
+        elif one is not None or other is not None:
+            assert not (one if other is None else other).abs().max()
 
 
 def test_a_batch_does_not_depend_on_its_neighbours():

@@ -21,15 +21,14 @@ class TreeHead(nn.Module):
 
     def __init__(self, width: int, slots: tuple[int, ...], rank: int = 64) -> None:
         super().__init__()
+        # Tables start at unit scale: from near zero, a short training would be spent on growing them.
         self.rank = rank
         self.depths = nn.ModuleList(nn.Linear(width, rank, bias=False) for _ in slots)
-        self.children_ = nn.ParameterList(
-            nn.Parameter(torch.randn(size, rank) * 0.02) for size in slots
-        )
+        self.children_ = nn.ParameterList(nn.Parameter(torch.randn(size, rank)) for size in slots)
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(size)) for size in slots)
         # The last code of a full identifier is nobody's prefix.
         self.prefixes = nn.ParameterList(
-            nn.Parameter(torch.randn(size, rank) * 0.02) for size in slots[:-1]
+            nn.Parameter(torch.randn(size, rank)) for size in slots[:-1]
         )
 
     def gate(self, codes: Tensor) -> Tensor:

@@ -207,7 +207,8 @@ class _Run:
             pairs=settings.pairs,
             seed=settings.seed,
             epoch=epoch,
-            sampled=round(settings.pseudo.share * self.plan.pool),
+            # Without a judged query, an epoch is every pseudo-query once.
+            sampled=round(settings.pseudo.share * (self.plan.pool or len(self.plan.data))),
             at_least=self.world,
         )
 

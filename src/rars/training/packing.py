@@ -5,7 +5,8 @@ queries and entries). Ignores the model and the losses.
 
 The relevance-bearing nodes of a query, at every depth, are exactly the rows its decoder pass needs: each
 distinct prefix once, seeing its ancestors, at the position of its depth. Targets are read off the same
-entries, so input and supervision cannot disagree.
+entries, so input and supervision cannot disagree. Where codes compete with their legal siblings alone, a
+prefix with a single identifier below it has nothing left to choose: its rows are left out, nothing changes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ Floats = npt.NDArray[np.floating[Any]]
 class Entries:
     """The relevance-bearing nodes of one depth for all training queries, with where each query begins.
 
-    ``start`` (queries + 1,); the others (entries,): node, its code's slot, mass, pairs below, parent entry.
+    ``start`` (queries + 1,); the others (entries,): node, its code's slot, whether the decoder goes on
+    below it, mass, pairs below, parent entry.
     """
 
     start: Ints
@@ -79,11 +81,16 @@ def training_set(
     tokens: Sequence[Ints],
     *,
     categories: CategoryTree | None = None,
+    skip_decided: bool = False,
     **rest: Any,
 ) -> TrainingSet:
-    """Project every query's relevance once; ``tokens`` are in the order of ``relevance.queries``."""
+    """Project every query's relevance once; ``tokens`` are in the order of ``relevance.queries``.
+
+    ``skip_decided`` leaves out prefixes with one identifier below them: right where a code competes with its
+    legal siblings alone.
+    """
     counted = project(tree, replace(relevance, mass=np.ones_like(relevance.mass)))
-    levels = _entries(tree, vocabulary, project(tree, relevance), counted)
+    levels = _entries(tree, vocabulary, project(tree, relevance), counted, skip_decided)
     rest.setdefault("weight", np.ones(len(relevance.queries)))
     return TrainingSet(
         tree=tree,
@@ -97,17 +104,25 @@ def training_set(
 
 
 def _entries(
-    tree: PrefixTree, vocabulary: SidVocabulary, projection: Projection, counted: Projection
+    tree: PrefixTree,
+    vocabulary: SidVocabulary,
+    projection: Projection,
+    counted: Projection,
+    skip_decided: bool,
 ) -> tuple[Entries, ...]:
     found = []
     for depth, (level, count) in enumerate(zip(projection.levels, counted.levels, strict=True)):
         code = tree.codes[depth - 1][level.node] if depth else np.zeros(len(level.node), np.int64)
+        alive = code != END
+        if skip_decided:
+            first, after = tree.leaf_ranges(depth, level.node)
+            alive &= after - first > 1
         found.append(
             Entries(
                 start=np.searchsorted(level.row, np.arange(projection.n_rows + 1)),
                 node=level.node,
                 slot=vocabulary.slot(code, depth - 1) if depth else code,
-                alive=code != END,
+                alive=alive,
                 mass=level.mass,
                 pairs=count.mass,
                 parent=level.parent,

@@ -65,13 +65,16 @@ def prepare(
     tree = PrefixTree.build(identifiers.codes)
     vocabulary = SidVocabulary.of(tree, identifiers.sizes)
     query, item, rho = dataset.positives("train", recipe.objective.relevance)
-    if not len(query):
-        raise RarsError(f"{dataset.folder} has no training query with a positive item.")
+    if not len(query) and not settings.pseudo.share:
+        raise RarsError(
+            f"{dataset.folder} has no training query with a positive item; a recipe with pseudo-queries "
+            "(training.pseudo.share, as in 'practical') can train on the catalogue alone."
+        )
     asked, row = np.unique(query, return_inverse=True)
     texts: list[str] = dataset.query_texts.take(pa.array(asked)).to_pylist()
     weight = np.ones(len(asked))
     if settings.pseudo.share:
-        count = round(settings.pseudo.share * len(asked) * settings.epochs)
+        count = round(settings.pseudo.share * (len(asked) or dataset.n_items) * settings.epochs)
         made, words = pseudo.pool(dataset, min(count, 2 * dataset.n_items), settings.seed)
         row = np.concatenate([row, len(asked) + np.arange(len(made))])
         item, rho = np.concatenate([item, made]), np.concatenate([rho, np.ones(len(made))])
@@ -99,10 +102,11 @@ def prepare(
         weight=weight,
         vectors=vectors,
         projected=projected,
+        skip_decided=recipe.model.normaliser == "children",
         with_siblings=recipe.objective.structure != "none" or recipe.model.normaliser == "children",
     )
     if ready.model.prior is not None:
-        calibrate(ready.model.prior, data, len(asked))
+        calibrate(ready.model.prior, data, len(asked) or len(texts))
     sources = [dataset.digest, recipe.model_dump(mode="json"), _digest(identifiers)]
     suffixed = identifiers.depth > len(identifiers.quantizer.sizes)
     return Prepared(

@@ -148,12 +148,22 @@ class PrefixTree:
         offset = np.arange(len(owner)) - first[owner]
         return owner, self.children[depth][nodes][owner] + offset
 
-    def item_ranges(self, depth: int, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
-        """Where each node's items begin and end in ``order``."""
+    def leaf_ranges(self, depth: int, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
+        """The first leaf below each node, and the first after it.
+
+        >>> tree = PrefixTree.build([[0, 1], [2, 0], [0, 3]])
+        >>> [a.tolist() for a in tree.leaf_ranges(1, [0, 1])]
+        [[0, 2], [2, 3]]
+        """
         low = np.asarray(nodes)
         high = low + 1
         for pointers in self.children[depth:]:
             low, high = pointers[low], pointers[high]
+        return low, high
+
+    def item_ranges(self, depth: int, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
+        """Where each node's items begin and end in ``order``."""
+        low, high = self.leaf_ranges(depth, nodes)
         return np.asarray(self.buckets[low]), np.asarray(self.buckets[high])
 
     def items_below(self, depth: int, node: int) -> npt.NDArray[np.int32]:

@@ -25,10 +25,15 @@ TURN = 0.25
 RESULTS = Path(__file__).parent / "results"
 
 
-def alternate(contestants: Mapping[str, Callable[[], Any]], repeats: int = 5) -> dict[str, float]:
+def alternate(
+    contestants: Mapping[str, Callable[[], Any]],
+    repeats: int = 5,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """Median seconds a call of each contestant; they take turns, so that a noisy machine is fair to all.
 
-    A turn lasts at least ``TURN`` seconds: a quick contestant is called several times in it.
+    A turn lasts at least ``TURN`` seconds: a quick contestant is called several times in it. For work of one
+    thread ``clock`` may be ``time.process_time``, which does not count what other processes take.
     """
     calls = {name: max(1, round(TURN / _once(call))) for name, call in contestants.items()}
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
@@ -36,10 +41,10 @@ def alternate(contestants: Mapping[str, Callable[[], Any]], repeats: int = 5) ->
         names = sorted(contestants, reverse=turn % 2 == 1)
         for name in names:
             gc.collect()
-            start = time.perf_counter()
+            start = clock()
             for _ in range(calls[name]):
                 contestants[name]()
-            seconds[name].append((time.perf_counter() - start) / calls[name])
+            seconds[name].append((clock() - start) / calls[name])
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 
@@ -61,15 +66,19 @@ def python_bytes(build: Callable[[], object]) -> int:
     return size
 
 
+def resident_megabytes() -> float:
+    """The memory this process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
 def peak_megabytes(call: Callable[[], Any]) -> float:
     """The most memory this process holds while ``call`` runs, looked at every other millisecond."""
-    page = resource.getpagesize() / 2**20
-    seen: list[float] = []
+    seen = [resident_megabytes()]
     done = threading.Event()
 
     def watch() -> None:
         while not done.wait(0.002):
-            seen.append(int(Path("/proc/self/statm").read_text().split()[1]) * page)
+            seen.append(resident_megabytes())
 
     watcher = threading.Thread(target=watch)
     watcher.start()

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -156,7 +155,6 @@ def tree_share(name: str) -> float:
     with torch.no_grad():
         found = training.retriever(pack(data, queries))
     pooled = found.encoded.pooled.requires_grad_()
-    alone = replace(found, encoded=replace(found.encoded, pooled=pooled))
 
     def step() -> None:
         loss, _ = training(pack(data, queries), 0)
@@ -165,7 +163,7 @@ def tree_share(name: str) -> float:
 
     def head() -> None:
         batch = pack(data, queries)
-        tree.loss(alone, batch, Context(head=training.head)).mean.backward()
+        tree.loss_of(pooled, batch, Context(head=training.head)).mean.backward()  # type: ignore[no-untyped-call]
         training.zero_grad()
 
     seconds = alternate({"step": step, "head": head}, repeats=5)

@@ -76,6 +76,9 @@ class IdentifierSettings(Section):
     """Codes per depth; left out, the learner's own (4 x 256, or 20 x 20 x 20)."""
     embedder: str = "use"
     """``use``, ``t5:NAME_OR_FOLDER``, ``sentence-transformers:NAME_OR_FOLDER`` or ``file:PATH``."""
+    fit: bool = False
+    """Turn the vectors towards the training judgments first, by one linear map for queries and one for items
+    (``[baseline]`` says how they are learned). Without judged queries nothing is turned."""
     collisions: Policy = "repair"
     cap: PositiveInt = 5
     """Items that may share one identifier under the policy ``cap``."""
@@ -127,7 +130,8 @@ class ModelSettings(Section):
     """What a code competes with: all codes of its depth (the paper's recipes), or its legal siblings alone.
     With ``children`` nothing is spent on memorising which identifiers exist."""
     aligned_codes: bool = False
-    """Start the code tables from the identifier learner's codebooks, aligned with the query vector."""
+    """Start the code tables from the identifier learner's codebooks, aligned with the query vector; without
+    effect on identifiers that have no codebooks shared by all prefixes."""
     prior: bool = False
     """Add query vector . codeword to the logits; the decoder's own part starts small."""
     vector_tokens: int = Field(4, ge=0)
@@ -170,6 +174,8 @@ class TrainingSettings(Section):
     epochs: PositiveInt = 300
     learning_rate: float = Field(5e-4, gt=0)
     encoder_learning_rate: float | None = Field(None, gt=0)
+    head_factor: float = Field(1.0, gt=0)
+    """The tree head learns this many times faster: a short training leaves its tables little time to grow."""
     weight_decay: float = Field(0.01, ge=0)
     warmup: float = Field(0.01, ge=0, le=1)
     clip: float = Field(1.0, gt=0)
@@ -189,26 +195,80 @@ class TrainingSettings(Section):
     pseudo: PseudoSettings = PseudoSettings()
 
 
+System = Literal["generative", "bm25", "dense", "fusion"]
+
+TUNING_DEFAULTS: dict[str, dict[str, Any]] = {
+    "maps": {"epochs": 10, "learning_rate": 1e-3, "batch": 512},
+    "encoder": {"epochs": 2, "learning_rate": 5e-5, "batch": 64},
+}
+"""What fine-tuning uses where the user says nothing: maps over frozen vectors, or a whole encoder."""
+
+
+class BaselineSettings(Section):
+    """The systems that a generative one is compared with. Weights of a fusion are chosen, never set.
+
+    >>> BaselineSettings(embedder="sentence-transformers:all-MiniLM-L6-v2").batch
+    64
+    """
+
+    k1: float = Field(1.2, ge=0)
+    b: float = Field(0.75, ge=0, le=1)
+    embedder: str = "use"
+    """``use``, ``t5:NAME_OR_FOLDER`` or ``sentence-transformers:NAME_OR_FOLDER``."""
+    fine_tune: bool = False
+    """Train on the training pairs: a sentence-transformers model itself; others get a linear map for queries
+    and one for items on top of their frozen vectors."""
+    epochs: PositiveInt = 10
+    learning_rate: float = Field(1e-3, gt=0)
+    batch: PositiveInt = 512
+    """Judged pairs in a batch; the items of the others are a pair's negatives."""
+    temperature: float = Field(0.05, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, given: Any) -> Any:
+        """Resolve the defaults of what is trained, so that a written recipe says what was used."""
+        if not isinstance(given, dict):
+            return given
+        own = "encoder" if _is_encoder(given.get("embedder")) else "maps"
+        return {**TUNING_DEFAULTS[own], **given}
+
+    @property
+    def tunes_encoder(self) -> bool:
+        """Whether fine-tuning trains the embedder itself."""
+        return _is_encoder(self.embedder)
+
+
+def _is_encoder(embedder: object) -> bool:
+    return str(embedder).startswith("sentence-transformers:")
+
+
 class Recipe(Section):
-    """A whole system: identifiers, model, objective, training.
+    """A whole system: identifiers, model, objective, training; or a system to compare with.
 
     >>> Recipe.resolve("rars", size="tiny", changes=["objective.tree_weight=1"]).objective.tree_weight
     1.0
     """
 
     name: str = "unnamed"
+    system: System = "generative"
+    """``generative``, or one that has no identifiers: ``[baseline]`` holds its settings, and of the other
+    sections only ``training.seed`` counts."""
     identifiers: IdentifierSettings = IdentifierSettings()
     model: ModelSettings = ModelSettings()
     objective: ObjectiveSettings = ObjectiveSettings()
     training: TrainingSettings = TrainingSettings()
+    baseline: BaselineSettings = BaselineSettings()
 
     @classmethod
     def resolve(
         cls, name: str | Path, *, size: str | None = None, changes: Sequence[str] = ()
     ) -> Recipe:
         """Read a recipe by name or path and apply a size and ``section.key=value`` changes."""
-        tables = [_sized(size)] if size else []
-        tables.append(_table(_find(name)))
+        named = _table(_find(name))
+        sized = _sized(size) if size else {}
+        # A resolved recipe says everything, and what it leaves out (a value of none) is meant.
+        tables = [named] if cls._is_resolved(named) else [sized, named]
         tables.extend(_change(text) for text in changes)
         merged: dict[str, Any] = {}
         for table in tables:
@@ -219,6 +279,13 @@ class Recipe(Section):
     def read(cls, path: Path) -> Recipe:
         """Read a resolved recipe."""
         return cls.of(_table(path), str(path))
+
+    @classmethod
+    def _is_resolved(cls, table: Mapping[str, Any]) -> bool:
+        try:
+            return tomllib.loads(cls.model_validate(table).to_toml()) == table
+        except ValidationError:
+            return False  # named with its source where the merged table is checked
 
     @classmethod
     def of(cls, table: Mapping[str, Any], source: str) -> Recipe:

@@ -144,6 +144,26 @@ def test_index_makes_what_is_missing_and_tunes(rars, run):
     assert index.is_current(Run.open(run))
 
 
+def test_exact_int8_and_locale_are_options_of_a_search(rars, trained):
+    line = ("search", trained, "black bottle", "-k", 5, "--json")
+
+    def ids(*more):
+        return [hit["item_id"] for hit in json.loads(rars(*line, *more).out)["hits"]]
+
+    plain = ids()
+    assert ids("--exact") == plain  # 300 identifiers: a beam of 100 hardly prunes
+    assert len(set(ids("--int8")) & set(plain)) >= 3
+    assert ids("--locale", "en") == plain
+    assert ids("--locale", "ja") != []
+
+
+def test_help_says_that_int8_is_approximate_and_exact_is_for_small_catalogues(rars):
+    said = " ".join(rars("search", "--help").out.replace("│", " ").split())
+    assert "--int8" in said
+    assert "Approximate" in said
+    assert "for small catalogues" in said
+
+
 MISTAKES = [
     (("search", "{run}"), "Give one query"),
     (("search", "{run}", "mug", "--queries", "q.txt"), "Give one query"),
@@ -153,6 +173,7 @@ MISTAKES = [
     (("search", "{run}", "mug", "--rule", "magic"), "--rule 'magic' is none of"),
     (("search", "{run}", "mug", "--categories", "-1"), "--categories must be 0"),
     (("search", "{run}", "mug", "--category", "Moon"), "no category 'Moon'"),
+    (("search", "{run}", "mug", "--locale", "xx"), "There is no locale 'xx'; choose en, es or ja."),
     (("search", "{run}", "mug", "--out", "x.run"), "--out goes with --queries"),
     (("search", "{run}", "--queries", "q.txt"), "--queries needs --out"),
     (("search", "{run}", "--queries", "q.txt", "--out", "x.pdf"), "of no known type"),

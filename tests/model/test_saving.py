@@ -151,3 +151,19 @@ def test_weights_of_another_model_are_refused(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"broken")
     with pytest.raises(RarsError, match=r"model\.safetensors does not fit"):
         saving.load(tmp_path)
+
+
+def test_codebooks_without_content_leave_the_tables_as_they_were():
+    """A small catalogue is spelled out by its first codes: the later codebooks are all zeros."""
+    example = Example(latent=False)
+    words = [np.zeros((size, 6), dtype=np.float32) for size in example.vocabulary.sizes]
+    words[0] = np.random.default_rng(0).normal(size=words[0].shape).astype(np.float32)
+    ready = saving.build(
+        ModelSettings(aligned_codes=True, vector_tokens=0),
+        example.vocabulary,
+        train_tokenizer(WORDS, 300, 16),
+        codewords=words,
+    )
+    for name, weight in ready.model.named_parameters():
+        assert weight.isfinite().all(), name
+    assert all(float(table.weight.std()) > 0 for table in ready.model.code_outputs)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from rars.search.beam import NOTHING, Guide, beam_search, items_of
+from rars.search.beam import NOTHING, Begun, Guide, beam_search, items_of
 from rars.search.evidence import Ancestry, Evidence
 from rars.search.routing import admit_leaves
 from tests.model.small import Example, retriever
@@ -42,7 +42,7 @@ def search(example, model, tokens, present, vectors, width, **guide):
         model,
         example.tree,
         example.vocabulary,
-        encoded,
+        Begun.of(model, encoded),
         projected=vectors,
         width=width,
         guide=Guide(**guide),

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rars.errors import RarsError
-from rars.search.beam import Guide, beam_search, items_of
+from rars.search.beam import Begun, Guide, beam_search, items_of
 from rars.search.evidence import Evidence, combine
 from rars.search.routing import Shared, admit_leaves
 from rars.search.rules import Bound, Hybrid, Rule
@@ -27,7 +27,7 @@ def direct(retriever, text, k, **guide):
             retriever.ready.model,
             retriever.tree,
             retriever.ready.architecture.vocabulary,
-            encoded,
+            Begun.of(retriever.ready.model, encoded),
             projected=projected,
             width=100,
             guide=Guide(normaliser=normaliser, **guide),
@@ -285,3 +285,68 @@ def test_the_public_names_are_imported_when_asked_for():
     assert rars.Retriever is Retriever
     with pytest.raises(AttributeError, match="no attribute 'Astrology'"):
         _ = rars.Astrology
+
+
+@pytest.mark.parametrize("rule", ["ar", "all"])
+def test_a_batch_thinks_once_for_routing_and_search(retriever, monkeypatch, rule):
+    # Routing reads the states that the search starts from; it used to decode them a second time.
+    model = retriever.ready.model
+    calls = []
+    for name in ("think", "sequence"):
+        plain = getattr(type(model), name)
+
+        def counted(self, *given, name=name, plain=plain):
+            calls.append(name)
+            return plain(self, *given)
+
+        monkeypatch.setattr(type(model), name, counted)
+    routed = retriever.search_many(TEXTS, 10, rule=rule, categories=3, explain=True)
+    together = calls.copy()
+    calls.clear()
+    retriever.search_many(TEXTS, 10, rule=rule, categories=None)
+    assert together == calls
+    assert together.count("think") == 1
+    for text, hits in zip(TEXTS, routed, strict=True):
+        with torch.inference_mode():  # the same by hand, in two passes
+            encoded, _ = retriever.reader.encode([text])
+            memory = model.decoder.memory(encoded.states, encoded.mask)
+            inputs, states = model.think(memory)
+            if states is None:
+                states = model.sequence(inputs, memory)[:, : model.latent_rows]
+            chances = [v.numpy() for v in model.categories.log_probabilities(states)]
+        best = retriever.routes.best(chances, 3)
+        names = [retriever.routes.names[terminal] for terminal in best[0]]
+        assert [path for path, _ in hits[0].explanation.categories] == names
+        evidence = [retriever.index.evidence.compatibility(text)]
+        mask = (rule == "all",) * retriever.tree.depth
+        guide = {"evidence": evidence, "mask": mask, "weight": 2.0}
+        expected = direct(retriever, text, 10, admitted=retriever.routes.admit(best), **guide)
+        found = shown(retriever, hits)
+        assert found[0] == expected[0]
+        assert found[1] == pytest.approx(expected[1], abs=1e-4)
+
+
+def test_searches_and_mistakes_change_nothing_on_disk(retriever):
+    folder = retriever.run.folder
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    retriever.search("🎁 חולצה \x00" + "x" * 10_000, 10**6)
+    retriever.search("mug", locale="ja", exact=True, rule="all")
+    for text, options in [
+        ("", {}),
+        ("mug", {"k": 0}),
+        ("mug", {"category": "Astrology"}),
+        ("mug", {"locale": "xx"}),
+    ]:
+        with pytest.raises(RarsError):
+            retriever.search(text, **options)
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+@pytest.mark.parametrize("part", ["model/model.safetensors", "model/config.json"])
+def test_a_truncated_model_is_named(run, part):
+    from rars import Retriever
+
+    path = run / part
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(RarsError, match=path.name):
+        Retriever.load(run)

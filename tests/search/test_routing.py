@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rars.search.routing import Routes, admit_leaves
+from rars.search import routing
+from rars.search.routing import Routes, Shared, admit_leaves
 from rars.tree import PrefixTree
 from rars.tree.categories import CategoryTree
 
@@ -74,3 +75,22 @@ def test_no_admitted_leaves_admit_nothing():
         True,
         False,
     ]
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_marked_tables_and_sorted_sets_admit_the_same(setting, monkeypatch, outside):
+    # Large batches over large catalogues take the second way; the union must not depend on it.
+    *_, tree, routes = setting
+    loose = np.random.default_rng(7).random(tree.n_leaves) < 0.1
+    always = Shared.of(tree, loose) if outside else None
+    terminals = np.array([[0, 3, 1], [5, 5, 2], [1, 2, 8]])
+    marked = routes.admit(terminals, always)
+    monkeypatch.setattr(routing, "_CELLS", 0)
+    by_sorting = routes.admit(terminals, always)
+    assert type(marked) is not type(by_sorting)
+    for depth in range(tree.depth):
+        node = np.tile(np.arange(tree.n_nodes(depth + 1)), 3)
+        query = np.repeat(np.arange(3), tree.n_nodes(depth + 1))
+        allowed = marked.allows(depth, query, node)
+        assert allowed.tolist() == by_sorting.allows(depth, query, node).tolist()
+        assert 0 < allowed.sum() <= len(allowed)

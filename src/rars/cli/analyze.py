@@ -15,8 +15,12 @@ from rars.cli.identify import RunFolder
 
 if TYPE_CHECKING:
     from rars.analysis.ambiguity import Profile
+    from rars.runs import Run
 
-STUDIES = ("ambiguity",)
+STUDIES = {
+    "ambiguity": "where relevance branches on the way down the identifiers",
+    "representation": "how well a fresh tree head reads the branching off the finished encoder",
+}
 
 
 def analyze(
@@ -29,25 +33,55 @@ def analyze(
     plot: Annotated[Path | None, typer.Option(help="Where to draw; results/ if not given.")] = None,
     as_json: console.Json = False,
 ) -> None:
-    """Study a run: where relevance branches on the way down its identifiers (ambiguity).
+    """Study a run: where relevance branches (ambiguity); what the encoder knows of it (representation).
 
     Example: rars analyze runs/demo ambiguity --split train
     """
-    from rars.analysis import ambiguity
     from rars.errors import RarsError
-    from rars.identifiers import Identifiers
     from rars.runs import Run
-    from rars.tree import PrefixTree
 
     if study not in STUDIES:
         raise RarsError(f"There is no study {study!r}; choose one of {', '.join(STUDIES)}.")
     run = Run.open(folder)
+    if study == "representation":
+        _representation(run, as_json)
+    else:
+        _ambiguity(run, split, relevance, plot, as_json)
+
+
+def _representation(run: Run, as_json: bool) -> None:
+    from rars.analysis import representation
+
+    with console.progress("fresh tree head") as advance:
+        found = representation.probe(run, advance)
+
+    def show() -> None:
+        console.out.print(
+            f"A fresh tree head on the finished encoder: {found.train:.3f} nats a query in training"
+            + (
+                ""
+                if found.validation is None
+                else f", {found.validation:.3f} on validation queries"
+            )
+            + "."
+        )
+        if found.own is not None:
+            console.out.print(f"The run's own tree head, last epoch: {found.own:.3f}.")
+
+    console.emit(found.as_dict(), as_json, show)
+
+
+def _ambiguity(run: Run, split: str, relevance: str, plot: Path | None, as_json: bool) -> None:
+    from rars.analysis import ambiguity
+    from rars.identifiers import Identifiers
+    from rars.tree import PrefixTree
+
     tree = PrefixTree.build(Identifiers.load(run.folder / "identifiers").codes)
     found = ambiguity.profile(run.dataset(), tree, split, relevance)
     path = plot or run.results / f"ambiguity-{split}.png"
     ambiguity.draw(found, path)
     payload = {
-        "run": str(folder),
+        "run": str(run.folder),
         "split": split,
         "relevance": relevance,
         "queries": found.n_queries,

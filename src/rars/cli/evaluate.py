@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 
 Split = Annotated[str, typer.Option(help="train, validation or test queries.")]
 Rules = Annotated[
-    str,
-    typer.Option("--rule", help="ar, all, hybrid or a pattern such as 0110; several with commas."),
+    str | None,
+    typer.Option(
+        "--rule",
+        help="ar (where none is given), all, hybrid or a pattern such as 0110; several with commas. "
+        "BM25, dense and fusion have one of their own, plain.",
+    ),
 ]
 
 
 def evaluate(
     folder: RunFolder,
-    rule: Rules = "ar",
+    rule: Rules = None,
     split: Split = "test",
     as_json: console.Json = False,
 ) -> None:
@@ -34,9 +38,12 @@ def evaluate(
     """
     payload = {"run": str(folder), "evaluations": []}
     rows: list[tuple[str, dict[str, Any]]] = []
-    for name in rule.split(","):
-        _, numbers = evaluated(folder, name.strip(), split)
-        rows.append((name.strip(), numbers))
+    listed = rules_of(folder, rule)
+    if rule is not None and listed != [name.strip() for name in rule.split(",")]:
+        console.say(f"{folder} has one rule, {listed[0]}; --rule {rule} does not concern it.")
+    for name in listed:
+        _, numbers = evaluated(folder, name, split)
+        rows.append((name, numbers))
         payload["evaluations"].append(numbers)  # type: ignore[attr-defined]
 
     def show() -> None:
@@ -46,7 +53,7 @@ def evaluate(
             title_justify="left",
             box=box.SIMPLE_HEAD,
         )
-        table.add_column("rule")
+        table.add_column("rule", no_wrap=True)
         for name in first["measures"]:
             short = name.replace("Recall", "R").replace("nDCG", "N")
             table.add_column(short, justify="right", no_wrap=True)
@@ -61,25 +68,38 @@ def evaluate(
     console.emit(payload, as_json, show)
 
 
+def rules_of(folder: Path, asked: str | None) -> list[str]:
+    """The rules to evaluate a run under: those asked for, or the only one it has, whatever is asked."""
+    from rars.baselines.running import PLAIN, is_baseline
+
+    if is_baseline(folder):
+        return [PLAIN]
+    return [name.strip() for name in (asked or "ar").split(",")]
+
+
 def evaluated(folder: Path, rule: str, split: str) -> tuple[PerQuery, dict[str, Any]]:
-    """One evaluation of a run, from its results where it is still that of the same index."""
+    """One evaluation of a run, from its results where it is still that of the same system."""
     from rars import artifacts
+    from rars.baselines.running import Baseline, open_system
     from rars.evaluation import stored as keeping
     from rars.runs import Run
     from rars.search.index import digests
-    from rars.search.retriever import Retriever
 
     run = Run.open(folder)
     dataset = run.dataset()
-    retriever = Retriever.load(folder)
-    facts = {"rule": rule, "version": retriever.index.name, **digests(run)}
+    system = open_system(folder)
+    facts: dict[str, Any] = {"rule": rule}
+    if isinstance(system, Baseline):
+        facts |= {"system": system.system, "model": system.digest}
+    else:
+        facts |= {"version": system.index.name, **digests(run)}
     files = keeping.Files.of(run.results, split, rule)
     known = keeping.stored(files, dataset, split, **facts)
     if known is not None:
         return known, artifacts.read_json(files.numbers)
     with console.progress(f"{folder} {rule}") as advance:
         ranking, found = keeping.evaluate(
-            retriever, retriever.index.items.ids, dataset, split, rule, advance=advance
+            system, system.index.items.ids, dataset, split, rule, advance=advance
         )
     return found, keeping.store(files, ranking, found, dataset, split, **facts)
 
@@ -88,7 +108,7 @@ def compare(
     runs: Annotated[
         list[str], typer.Argument(metavar="RUN...", help="Run folders, and bm25, dense or fusion.")
     ],
-    rule: Rules = "ar",
+    rule: Rules = None,
     split: Split = "test",
     reference: Annotated[str | None, typer.Option(help="Compare the others with this one.")] = None,
     measures: Annotated[str, typer.Option(help="Which measures.")] = "Recall@100,nDCG@10",
@@ -103,11 +123,15 @@ def compare(
     from rars.evaluation import compare as paired
     from rars.evaluation import report
 
-    systems = {
-        f"{name} {one}" if name not in BASELINES and "," in rule else name: found
-        for name in runs
-        for one, found in _systems(name, rule, split, runs)
-    }
+    systems: dict[str, PerQuery] = {}
+    for name in runs:
+        if _is_short(name):
+            systems[name] = _made(name, _first_run(runs), split)
+            continue
+        listed = rules_of(Path(name), rule)
+        for one in listed:
+            label = f"{name} {one}" if len(listed) > 1 else name
+            systems[label] = evaluated(Path(name), one, split)[0]
     found = paired(systems, measures=measures.split(","), reference=reference)
     if markdown is not None:
         artifacts.write_text(markdown, report.markdown(found) + "\n")
@@ -115,36 +139,39 @@ def compare(
 
 
 BASELINES = ("bm25", "dense", "fusion")
+"""Names that stand for a system made on the spot, unless a run folder is called so."""
 
 
-def _systems(name: str, rule: str, split: str, runs: list[str]) -> list[tuple[str, PerQuery]]:
-    if name not in BASELINES:
-        return [(one, evaluated(Path(name), one, split)[0]) for one in rule.split(",")]
+def _is_short(name: str) -> bool:
+    return name in BASELINES and not (Path(name) / "manifest.json").exists()
+
+
+def _first_run(runs: list[str]) -> Path:
     from rars.errors import RarsError
+
+    for name in runs:
+        if not _is_short(name):
+            return Path(name)
+    raise RarsError("Name at least one run folder: it says which dataset to compare on.")
+
+
+def _made(name: str, beside: Path, split: str) -> PerQuery:
+    """A comparison system with its usual settings, for the dataset and the embedder of a run."""
+    from tempfile import TemporaryDirectory
+
+    from rars.baselines.learning import learn
+    from rars.cli.baseline import held_out
+    from rars.config import Recipe
+    from rars.evaluation import Truth, measure, rank_split
     from rars.runs import Run
 
-    folders = [Path(other) for other in runs if other not in BASELINES]
-    if not folders:
-        raise RarsError("Name at least one run folder: it says which dataset to compare on.")
-    return [(name, _baseline(name, Run.open(folders[0]), split))]
-
-
-def _baseline(name: str, run: Any, split: str) -> PerQuery:
-    from rars.baselines import Bm25, Dense, Fusion
-    from rars.evaluation import Measure, Truth, measure, quality, rank_split
-    from rars.evaluation.ranking import texts_of
-
+    run = Run.open(beside)
+    known = run.recipe()
     dataset = run.dataset()
-    searcher: Any = None
-    if name == "bm25":
-        searcher = Bm25.of(dataset)
-    elif name == "dense":
-        searcher = Dense.of(dataset, run.recipe().identifiers.embedder)
-    else:
-        held = Truth.of(dataset, "validation")
-        parts: list[Any] = [Bm25.of(dataset), Dense.of(dataset, run.recipe().identifiers.embedder)]
-        wanted = quality(held, held.queries, Measure("nDCG", 100))
-        searcher = Fusion.tuned(parts, texts_of(dataset, held.queries), wanted)
+    section = known.identifiers if known.system == "generative" else known.baseline
+    recipe = Recipe.resolve(name, changes=[f"baseline.embedder={section.embedder}"])
+    with TemporaryDirectory() as folder:  # nothing is tuned, so nothing stays in it
+        searcher, _ = learn(recipe, dataset, Path(folder), held_out(dataset))
     return measure(rank_split(searcher, dataset, split, 100), Truth.of(dataset, split))
 
 
@@ -153,16 +180,14 @@ def verify(folder: RunFolder, as_json: console.Json = False) -> None:
 
     Example: rars verify runs/demo
     """
+    from rars.baselines.running import open_system
     from rars.errors import RarsError
     from rars.evaluation import stored as keeping
-    from rars.identifiers import Identifiers
     from rars.runs import Run
-    from rars.search.retriever import Retriever
 
     run = Run.open(folder)
     run.dataset()
-    Identifiers.load(run.folder / "identifiers")
-    Retriever.load(folder)
+    open_system(folder)  # checks every part that it reads
     checked = {}
     for numbers in sorted(run.results.glob("*-*.json")):
         split, _, rule = numbers.stem.partition("-")

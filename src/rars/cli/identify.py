@@ -65,34 +65,97 @@ def identify(
 
 
 def ensure_identifiers(
-    out: Path, recipe: Any, dataset: Any, *, force: bool = False
+    out: Path, recipe: Any, dataset: Any, *, force: bool = False, source: Path | None = None
 ) -> tuple[Identifiers, Run, float]:
-    """The identifiers of a run: opened where the same are there already, learned otherwise."""
+    """The identifiers of a run: opened where the same are there already, else taken over or learned.
+
+    ``source`` is another run of the same dataset and settings whose identifiers are wanted.
+    """
     from rars.errors import RarsError
-    from rars.identifiers import Identifiers, learn_identifiers
+    from rars.identifiers import Identifiers
     from rars.runs import Run
 
     folder = Run.planned(out, dataset).folder / "identifiers"
+    wanted = None if source is None else _identifiers_of(source, recipe, dataset)
     if folder.exists() and not force:
         known = Identifiers.load(folder)
-        if known.settings == recipe.identifiers:
-            console.say(f"The identifiers of {out} are there already.")
-            return known, Run.start(out, recipe, dataset), 0.0
-        raise RarsError(
-            f"{folder} was made with other settings; choose another --out, or --force to learn again."
-        )
+        if known.settings != recipe.identifiers:
+            raise RarsError(
+                f"{folder} was made with other settings; choose another --out, or --force to learn again."
+            )
+        if wanted is not None and _digest(folder) != _digest(Path(source or "") / "identifiers"):
+            raise RarsError(f"{folder} are not those of {source}; choose another --out.")
+        console.say(f"The identifiers of {out} are there already.")
+        return known, Run.start(out, recipe, dataset), 0.0
+    start = time.perf_counter()
+    found = wanted if wanted is not None else _learned(recipe, dataset)
+    seconds = time.perf_counter() - start
+    run = Run.start(out, recipe, dataset)
+    found.save(folder)
+    facts: dict[str, Any] = {"seconds": round(seconds, 2), "learner": found.settings.learner}
+    if source is not None:
+        console.say(f"The identifiers of {source} are taken over.")
+        facts["taken_over"] = _digest(folder)
+    run.record("identifiers", **facts)
+    return found, run, seconds
+
+
+def _learned(recipe: Any, dataset: Any) -> Identifiers:
+    from rars.identifiers import learn_identifiers
+
     console.say(
         f"Learning identifiers of {dataset.n_items:,} items: {recipe.identifiers.learner}, "
         f"{' x '.join(map(str, recipe.identifiers.sizes)) or 'random digits'}."
     )
-    start = time.perf_counter()
+    maps = fitted_maps(recipe, dataset) if recipe.identifiers.fit else None
     with console.progress("identifiers") as advance:
-        found = learn_identifiers(dataset, recipe.identifiers, advance=advance)
-    seconds = time.perf_counter() - start
-    run = Run.start(out, recipe, dataset)
-    found.save(folder)
-    run.record("identifiers", seconds=round(seconds, 2), learner=found.settings.learner)
-    return found, run, seconds
+        return learn_identifiers(dataset, recipe.identifiers, maps=maps, advance=advance)
+
+
+def fitted_maps(recipe: Any, dataset: Any) -> Any:
+    """Maps of query and item vectors learned on the judgments; None where there are none to learn from."""
+    from rars.baselines.maps import fitted
+    from rars.cli.baseline import held_out
+    from rars.identifiers import open_embedder
+
+    held = held_out(dataset)
+    if held is None or not len(dataset.positives("train")[0]):
+        console.say(
+            "No judged training and validation queries: vectors stay as the embedder made them."
+        )
+        return None
+    console.say(f"Fitting the {recipe.identifiers.embedder} vectors to the training judgments.")
+    embedder = open_embedder(recipe.identifiers.embedder)
+    with console.progress("fitting") as advance:
+        return fitted(
+            dataset, embedder, recipe.baseline, held, seed=recipe.identifiers.seed, advance=advance
+        )
+
+
+def _identifiers_of(source: Path, recipe: Any, dataset: Any) -> Identifiers:
+    """The identifiers of another run, if they are what this recipe would learn on this dataset."""
+    from rars.errors import RarsError
+    from rars.identifiers import Identifiers
+    from rars.runs import Run
+
+    folder = Run.open(source).folder / "identifiers"
+    found = Identifiers.load(folder)
+    if found.dataset != dataset.digest:
+        raise RarsError(f"--identifiers: {folder} are of another dataset than {dataset.folder}.")
+    theirs, ours = (one.model_dump() for one in (found.settings, recipe.identifiers))
+    for name, value in ours.items():
+        if theirs[name] != value:
+            raise RarsError(
+                f"--identifiers: {folder} were made with identifiers.{name} = {theirs[name]}, "
+                f"but the recipe says {value}."
+            )
+    return found
+
+
+def _digest(folder: Path) -> str:
+    from rars import artifacts
+
+    return artifacts.opening(folder, kind="identifiers", verify=False).digest
 
 
 def inspect(

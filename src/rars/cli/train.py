@@ -1,4 +1,8 @@
-"""``rars train`` and ``rars plot``: identifiers, model and checkpoints; loss curves."""
+"""``rars train`` and ``rars plot``: identifiers, model and checkpoints; loss curves.
+
+A recipe's system decides what training is: ``train_any`` leads to a generative model here, or to one of the
+systems it is compared with (``rars.cli.baseline``).
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from rars.cli import console
+from rars.cli.baseline import show_baseline, train_baseline
 from rars.cli.identify import Changes, Data, Out, RunFolder, ensure_identifiers
 from rars.cli.search import ensure_index
 
@@ -37,9 +42,15 @@ def train(
         int | None, typer.Option(help="Seed of the model and the order of training.")
     ] = None,
     changes: Changes = None,
+    identifiers: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Take over the identifiers of another run of this data."),
+    ] = None,
     as_json: console.Json = False,
 ) -> None:
     """Train a retriever: identifiers, the model, its index. Killed or stopped, the same command goes on.
+
+    RECIPE may be the recipe.toml of a run, and bm25, dense, dense-tuned or fusion: systems to compare with.
 
     Example: rars train rars --data datasets/demo --out runs/rars --size tiny
     """
@@ -48,9 +59,12 @@ def train(
 
     listed = [*(changes or []), *([f"training.seed={seed}"] if seed is not None else [])]
     resolved = Recipe.resolve(recipe, size=size, changes=listed)
-    payload = train_run(resolved, Dataset.load(data), out)
+    payload = train_any(resolved, Dataset.load(data), out, identifiers=identifiers)
 
     def show() -> None:
+        if resolved.system != "generative":
+            show_baseline(payload)
+            return
         console.out.print(
             f"Trained {payload['recipe']} in {payload['seconds']:.0f} s: {payload['steps']:,} steps, "
             f"{payload['pairs_per_second']:,.0f} pairs a second."
@@ -62,8 +76,37 @@ def train(
     console.emit(payload, as_json, show)
 
 
-def train_run(recipe: Recipe, dataset: Dataset, out: Path) -> dict[str, Any]:
-    """Train one run folder to its end, or find it trained already.
+def train_any(
+    recipe: Recipe, dataset: Dataset, out: Path, *, identifiers: Path | None = None
+) -> dict[str, Any]:
+    """Train one run folder, whatever its recipe's system is; a folder of another system is refused."""
+    from rars.errors import RarsError
+
+    _check_system(recipe, out)
+    if recipe.system == "generative":
+        return train_run(recipe, dataset, out, source=identifiers)
+    if identifiers is not None:
+        raise RarsError(f"--identifiers: {recipe.name} is a {recipe.system} system and has none.")
+    return train_baseline(recipe, dataset, out)
+
+
+def _check_system(recipe: Recipe, out: Path) -> None:
+    from rars.errors import RarsError
+    from rars.runs import Run
+
+    if not (out / "manifest.json").exists() or not (out / "recipe.toml").exists():
+        return
+    known = Run.open(out).recipe().system
+    if known != recipe.system:
+        raise RarsError(f"{out} is the run of a {known} system; choose another --out.")
+
+
+def train_run(
+    recipe: Recipe, dataset: Dataset, out: Path, *, source: Path | None = None
+) -> dict[str, Any]:
+    """Train one generative run folder to its end, or find it trained already.
+
+    ``source`` is a run whose identifiers are taken over.
 
     Under ``accelerate launch`` or ``torchrun`` every process calls this; the first one writes.
     """
@@ -74,13 +117,14 @@ def train_run(recipe: Recipe, dataset: Dataset, out: Path) -> dict[str, Any]:
     backbone.check(recipe.model.backbone)
     accelerator = loop.make_accelerator(recipe.training)
     with accelerator.main_process_first():
-        identifiers, run, _ = ensure_identifiers(out, recipe, dataset)
+        identifiers, run, _ = ensure_identifiers(out, recipe, dataset, source=source)
     start = time.perf_counter()
     with accelerator.main_process_first(), console.progress("reading queries") as advance:
         prepared = prepare(dataset, identifiers, recipe, advance)
     if not _trained(run, prepared):
         console.say(
-            f"Training {recipe.name} on {prepared.pool:,} queries, {recipe.training.epochs} epochs."
+            f"Training {recipe.name} on {prepared.pool or len(prepared.data):,} "
+            f"{'queries' if prepared.pool else 'pseudo-queries'}, {recipe.training.epochs} epochs."
         )
         at = _train(recipe, dataset, identifiers, run, prepared, accelerator)
         if accelerator.is_main_process:
@@ -94,6 +138,7 @@ def train_run(recipe: Recipe, dataset: Dataset, out: Path) -> dict[str, Any]:
     return {
         "run": str(out),
         "recipe": recipe.name,
+        "system": recipe.system,
         "seconds": run.manifest()["steps"]["model"]["seconds"],
         "steps": last["step"],
         "pairs_per_second": last["pairs_per_second"],
@@ -137,7 +182,8 @@ def _train(
         pad_token=prepared.ready.tokenizer.pad,
     )
     validate = None
-    if recipe.training.keep == "best":
+    chooses = recipe.training.keep == "best" and len(dataset.positives("validation")[0]) > 0
+    if chooses:
         engine = Engine.of(prepared.ready, identifiers)
 
         def validate(retriever: Retriever) -> float:
@@ -145,7 +191,7 @@ def _train(
 
     with _watched(recipe.name) as report:
         at = loop.train(model, plan, report=report, validate=validate, accelerator=accelerator)
-    if recipe.training.keep == "best":
+    if chooses:
         loop.restore_best(model, plan, at)
     return at
 

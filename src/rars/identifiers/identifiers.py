@@ -27,6 +27,7 @@ from rars.identifiers.blocks import Floats
 from rars.identifiers.embed import item_vectors
 from rars.identifiers.health import Health, check_health, measure_health
 from rars.identifiers.keys import Codes, Longs, row_keys
+from rars.identifiers.maps import Maps
 from rars.identifiers.naive import RandomDigits
 from rars.identifiers.quantizer import (
     Advance,
@@ -55,11 +56,21 @@ class Identifiers:
     """Digest of the dataset they were learned on."""
     report: Mapping[str, Any] = field(default_factory=dict)
     """Items sharing an identifier before and after the policy, and how many moved."""
+    maps: Maps | None = None
+    """What turns the embedder's vectors, where the identifiers were fitted to judgments."""
 
     @property
     def depth(self) -> int:
         """Codes per identifier."""
         return len(self.sizes)
+
+    def query_space(self, vectors: Floats) -> Floats:
+        """The embedder's vectors of queries, as the identifiers see them."""
+        return vectors if self.maps is None else self.maps.queries(vectors)
+
+    def item_space(self, vectors: Floats) -> Floats:
+        """The embedder's vectors of items, as the identifiers see them."""
+        return vectors if self.maps is None else self.maps.items(vectors)
 
     def health(self) -> Health:
         """How the codes are used."""
@@ -68,7 +79,7 @@ class Identifiers:
     def assign(self, vectors: Floats | None, ids: Sequence[str]) -> Codes:
         """Codes of new items, (m, depth), in the order given; nothing else changes.
 
-        Random digits need no vectors.
+        ``vectors`` are in ``item_space``; random digits need none.
         """
         new = _unique_ids(ids, self.item_ids)
         if isinstance(self.quantizer, RandomDigits):
@@ -116,7 +127,10 @@ class Identifiers:
             draft.save_array("codes", np.asarray(self.codes, dtype=np.int32))
             pq.write_table(pa.table({"id": self.item_ids}), draft.folder / "items.parquet")
             save_quantizer(self.quantizer, draft.folder / "quantizer")
+            if self.maps is not None:
+                self.maps.save(draft.folder)
             draft.meta.update(
+                maps=self.maps is not None,
                 settings=self.settings.model_dump(mode="json"),
                 sizes=list(self.sizes),
                 embedder=self.embedder,
@@ -143,6 +157,7 @@ class Identifiers:
             embedder=meta["embedder"],
             dataset=meta["dataset"],
             report=meta["report"],
+            maps=Maps.load(artifact.folder) if meta.get("maps") else None,
         )
 
     def _suffixed(self, codes: Codes) -> Codes:
@@ -182,12 +197,14 @@ def learn_identifiers(
     settings: IdentifierSettings,
     *,
     vectors: Floats | None = None,
+    maps: Maps | None = None,
     cache: Path | None = None,
     device: str = "cpu",
     advance: Advance | None = None,
 ) -> Identifiers:
     """Embed the items (unless ``vectors`` are given), fit the learner, encode, resolve collisions.
 
+    ``maps`` turn the vectors first; whoever sets ``settings.fit`` learns them (``rars.baselines``).
     ``advance`` counts anew for each of the two long steps: embedding (items) and fitting.
     """
     if not dataset.n_items:
@@ -201,6 +218,8 @@ def learn_identifiers(
         )
     if len(vectors) != dataset.n_items:
         raise RarsError(f"{dataset.n_items} items need as many vectors, not {len(vectors)}.")
+    if maps is not None:
+        vectors = maps.items(vectors)
     quantizer = fit_quantizer(vectors, settings, device=device, advance=advance)
     codes = quantizer.encode(vectors)
     check_health(measure_health(codes[:, :1], quantizer.sizes[:1]))
@@ -221,6 +240,7 @@ def learn_identifiers(
         embedder=digest,
         dataset=dataset.digest,
         report={"before": resolved.before, "after": resolved.after, "moved": resolved.moved},
+        maps=maps,
     )
 
 

@@ -188,9 +188,11 @@ def _use_codewords(
         words = torch.from_numpy(np.array(codewords[depth], dtype=np.float32))[:size]
         if model.prior is not None:
             getattr(model.prior, f"codewords_{depth}")[: len(words)] = words
-        if aligned:
-            mapped = words @ shared
-            mapped = mapped / mapped.std()
+        mapped = words @ shared
+        spread = float(mapped.std())
+        # A small catalogue may be spelled out before its last codes: those keep their random start.
+        if aligned and spread > 1e-6:
+            mapped = mapped / spread
             outputs[depth].weight[: len(words)] = mapped * width**-0.5
             if depth < len(inputs):
                 inputs[depth].weight[: len(words)] = mapped

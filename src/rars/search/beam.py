@@ -20,6 +20,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from rars.model.decoder import Cache, Memory
 from rars.model.encoder import Encoded
 from rars.model.retriever import Retriever
 from rars.objectives.common import group_logsumexp
@@ -63,32 +64,71 @@ class Guide:
     normaliser: str = "depth"
 
 
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A batch of queries, decoded up to their first code: all that routing and search both start from.
+
+    ``memory``   keys and values of the encoded queries; ``cache`` those of the rows before the first code
+    ``hidden``   (B, 1, d) the state that predicts the first code
+    ``latents``  (B, J, d) the latent category states
+    """
+
+    memory: Memory
+    cache: Cache
+    hidden: Tensor
+    latents: Tensor
+
+    @classmethod
+    @torch.inference_mode()
+    def of(cls, model: Retriever, encoded: Encoded) -> Begun:
+        """Think once; whoever needs what came of it reads it here."""
+        memory = model.decoder.memory(encoded.states, encoded.mask)
+        inputs, latents = model.think(memory)
+        hidden, cache = model.decoder.prefix(inputs, memory)
+        if latents is None:  # learned slots: the states come with the pass
+            latents = hidden[:, : model.latent_rows]
+        return cls(memory, cache, hidden[:, -1:], latents)
+
+    def __len__(self) -> int:
+        return len(self.hidden)
+
+
 @torch.inference_mode()
 def beam_search(
     model: Retriever,
     tree: PrefixTree,
     vocabulary: SidVocabulary,
-    encoded: Encoded,
+    begun: Begun,
     *,
     projected: Tensor | None = None,
     width: int = 100,
     guide: Guide = Guide(),
 ) -> Found:
-    """The ``width`` best identifiers of each encoded query."""
-    memory = model.decoder.memory(encoded.states, encoded.mask)
-    inputs, _ = model.think(memory)
-    hidden, cache = model.decoder.prefix(inputs, memory)
-    hidden = hidden[:, -1:]
-    beams = _Beams.start(len(encoded.states), tree.depth)
+    """The ``width`` best identifiers of each query."""
+    hidden, cache = begun.hidden, begun.cache
+    beams = _Beams.start(len(begun), tree.depth)
     for depth in range(tree.depth):
         logits = model.logits(depth, hidden, None if projected is None else projected[:, None])
         beams = _advance(tree, vocabulary, depth, beams, logits, width, guide)
         if depth + 1 < tree.depth:
             cache = cache.reordered(torch.from_numpy(beams.came_from))
-            code = np.maximum(tree.codes[depth][np.maximum(beams.nodes, 0)], 0)
-            slots = torch.from_numpy(vocabulary.slot(code, depth).astype(np.int64))
-            hidden, cache = model.decoder.step(model.code_inputs[depth](slots), cache, memory)
+            inputs = code_rows(model, tree, vocabulary, depth, beams.nodes)
+            hidden, cache = model.decoder.step(inputs, cache, begun.memory)
     return Found(beams.nodes, beams.scores, beams.model, beams.evidence)
+
+
+def code_rows(
+    model: Retriever, tree: PrefixTree, vocabulary: SidVocabulary, depth: int, nodes: Ints
+) -> Tensor:
+    """The decoder inputs (..., d) that follow nodes at ``depth + 1``; any row where there is no node."""
+    if not vocabulary.slots[
+        depth
+    ]:  # every identifier has ended before: nothing is read from these rows
+        return model.start.expand(*nodes.shape, -1)
+    code = np.maximum(tree.codes[depth][np.maximum(nodes, 0)], 0)
+    slots = torch.from_numpy(vocabulary.slot(code, depth).astype(np.int64))
+    rows: Tensor = model.code_inputs[depth](slots)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -119,13 +159,16 @@ def _advance(
     width: int,
     guide: Guide,
 ) -> _Beams:
-    """Expand every live beam to its admitted legal children and keep the best ``width`` a query."""
+    """Expand every live beam to its admitted legal children and keep the best ``width`` a query.
+
+    Until the last depth beams stand in the order of the tree, so that equal scores do too; then best first.
+    """
     n, wide = beams.nodes.shape
     live = np.flatnonzero(beams.nodes.ravel() != NOTHING)
     owner, child = tree.expand(depth, beams.nodes.ravel()[live])
     flat = live[owner]  # which beam of which query each child continues
     # Children compete before routing: what a category leaves out still takes its share of probability.
-    gained = _gain(tree, vocabulary, depth, beams.nodes.ravel(), flat, child, logits, guide)
+    gained = step_gain(tree, vocabulary, depth, beams.nodes.ravel(), flat, child, logits, guide)
     if guide.admitted is not None:
         allowed = guide.admitted.allows(depth, flat // wide, child)
         flat, child, gained = flat[allowed], child[allowed], gained[allowed]
@@ -134,7 +177,7 @@ def _advance(
     if guide.evidence is not None and guide.mask[depth]:
         added = guide.weight * beam_maxima(guide.evidence, depth + 1, query, child)
     total = beams.scores.ravel()[flat] + gained + added
-    chosen, missing = _best(total, query, n, width)
+    chosen, missing = _best(total, query, n, width, ranked=depth + 1 == tree.depth)
     if not len(child):  # no query admits anything here
         child = flat = np.zeros(1, dtype=np.int64)
         gained = added = total = np.zeros(1)
@@ -151,25 +194,44 @@ def _advance(
     )
 
 
-def _best(total: Floats, query: Ints, n: int, width: int) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """For each query the indices of its best totals, best first, ties in the order of the tree."""
+def _best(
+    total: Floats, query: Ints, n: int, width: int, *, ranked: bool
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """For each query the indices of its best totals, and where it has no more.
+
+    Of equal totals the first are taken. In the order given, or (``ranked``) best first.
+    """
     counts = np.bincount(query, minlength=n)
     most = max(1, int(counts.max(initial=0)))
-    place = np.arange(len(query)) - (np.cumsum(counts) - counts)[query]
+    first = np.cumsum(counts) - counts
     grid = np.full((n, most), -np.inf)
-    grid[query, place] = total
-    kept = min(width, most)
-    part = np.argpartition(-grid, kept - 1, axis=1)[:, :kept] if kept < most else np.arange(most)
-    part = np.sort(np.broadcast_to(part, (n, kept)), axis=1)
-    values = np.take_along_axis(grid, part, axis=1)
-    order = np.argsort(-values, axis=1, kind="stable")
-    part = np.take_along_axis(part, order, axis=1)
-    missing = part >= counts[:, None]
-    first = (np.cumsum(counts) - counts)[:, None]
-    return np.where(missing, 0, first + part), missing
+    grid[query, np.arange(len(query)) - first[query]] = total
+    place = first_largest(grid, min(width, most))
+    if ranked:
+        order = np.argsort(-np.take_along_axis(grid, place, axis=1), axis=1, kind="stable")
+        place = np.take_along_axis(place, order, axis=1)
+    missing = place >= counts[:, None]
+    return np.where(missing, 0, first[:, None] + place), missing
 
 
-def _gain(
+def first_largest(values: Floats, count: int) -> Ints:
+    """Columns of the ``count`` largest values of each row, in their order; of equal ones the first.
+
+    >>> first_largest(np.array([[1.0, 3.0, 1.0, 2.0]]), 3).tolist()
+    [[0, 1, 3]]
+    """
+    rows, columns = values.shape
+    if count >= columns:
+        return np.broadcast_to(np.arange(columns), values.shape)
+    least = np.partition(values, columns - count, axis=1)[:, columns - count, None]
+    kept = values > least
+    spare = count - kept.sum(axis=1, keepdims=True)
+    ties = values == least
+    kept |= ties & (np.cumsum(ties, axis=1) <= spare)
+    return np.nonzero(kept)[1].reshape(rows, count)
+
+
+def step_gain(
     tree: PrefixTree,
     vocabulary: SidVocabulary,
     depth: int,
@@ -185,6 +247,8 @@ def _gain(
     if (codes == END).any():
         over = tree.codes[depth - 1][nodes[flat]] == END if depth else free
         free = (codes == END) & (over | (not vocabulary.ends[depth]))
+        if free.all():  # also at a depth that no identifier reaches, where there are no logits
+            return np.zeros(len(child))
         codes = np.where(free, 0, codes)
     slots = torch.from_numpy(vocabulary.slot(codes, depth).astype(np.int64))
     beam = torch.from_numpy(flat)

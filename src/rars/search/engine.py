@@ -18,7 +18,7 @@ from rars.data import Dataset
 from rars.identifiers import Identifiers
 from rars.model.retriever import Retriever
 from rars.model.saving import Ready
-from rars.search.beam import Found, Guide, beam_search, items_of
+from rars.search.beam import Begun, Found, Guide, beam_search, items_of
 from rars.search.reading import QueryReader
 from rars.tree import PrefixTree
 
@@ -71,7 +71,7 @@ class Engine:
             model,
             self.tree,
             self.ready.architecture.vocabulary,
-            encoded,
+            Begun.of(model, encoded),
             projected=projected,
             width=width,
             guide=Guide(normaliser=self.ready.architecture.normaliser),

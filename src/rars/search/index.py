@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from rars.search.reading import QueryReader
 from rars.search.store import (
     ITEM_FILE,
     ItemStore,
+    Locales,
     Points,
     Vectors,
     save_vectors,
@@ -68,6 +70,11 @@ class IndexVersion:
     def name(self) -> str:
         """Such as ``v000001``."""
         return self.folder.name
+
+    @cached_property
+    def locales(self) -> Locales | None:
+        """The items' locales, where the catalogue has such a column; read when first asked for."""
+        return Locales.read(self.folder / ITEM_FILE)
 
     @classmethod
     def load(cls, run: Run, name: str | None = None, *, verify: bool = True) -> IndexVersion:
@@ -236,7 +243,8 @@ def build_index(run: Run, *, advance: Advance | None = None) -> str:
         categories = category_tree(dataset, identifiers, run.recipe())
     vectors = None
     if QueryReader.of(ready, identifiers).embeds:
-        vectors, _ = item_vectors(dataset, identifiers.settings.embedder)
+        frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+        vectors = identifiers.item_space(frozen)
     change = Change("build", identifiers, categories, dataset.folder / ITEM_FILE, vectors)
     with changing(run):
         return write_version(run, change, advance=advance)

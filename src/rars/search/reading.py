@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from rars.errors import RarsError
-from rars.identifiers import Identifiers, open_embedder
+from rars.identifiers import Identifiers, Maps, open_embedder
 from rars.identifiers.embed import Embedder
 from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.residual import ResidualQuantizer
@@ -89,6 +89,8 @@ class QueryReader:
     """The embedder's name; empty where there is none that can read a text."""
     digest: str = ""
     """What the embedder's digest must be; empty if any will do."""
+    maps: Maps | None = None
+    """What turns its vectors, where the identifiers were fitted to judgments."""
 
     @classmethod
     def of(cls, ready: Ready, identifiers: Identifiers) -> QueryReader:
@@ -97,7 +99,8 @@ class QueryReader:
         usable = bool(identifiers.embedder) and not name.startswith("file:")
         needed = ready.architecture.vector or ready.architecture.prior
         digest = identifiers.embedder if usable else ""
-        return cls(ready, identifiers.quantizer, name if usable or needed else "", digest)
+        name = name if usable or needed else ""
+        return cls(ready, identifiers.quantizer, name, digest, identifiers.maps)
 
     @property
     def embeds(self) -> bool:
@@ -105,9 +108,10 @@ class QueryReader:
         return bool(self.digest)
 
     def vectors(self, texts: Sequence[str]) -> Points:
-        """Sentence vectors (n, dim)."""
+        """Sentence vectors (n, dim), in the space of the items' vectors."""
         embedder = embedder_of(self.name, self.digest)
-        return np.array(embedder.embed(list(texts)), dtype=np.float32)
+        frozen = np.array(embedder.embed(list(texts)), dtype=np.float32)
+        return frozen if self.maps is None else self.maps.queries(frozen)
 
     def encode(
         self, texts: Sequence[str], *, model: Retriever | None = None, seen: Points | None = None

@@ -1,38 +1,36 @@
 """The public face of a trained run: texts in, explained hits out.
 
-Owns: opening a run for search, narrowing a search (categories, a category filter, items allowed or denied),
-batches, and turning found identifiers into hits. Ignores how results are printed. A retriever does not change
-once it is opened: any number of threads may search with it.
+Owns: opening a run for search, batches, and turning found identifiers into hits. Ignores how results are
+printed; what narrows a search is checked by ``rars.search.narrowing``. A retriever does not change once it is
+opened: any number of threads may search with it.
 """
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 import torch
 
 from rars import artifacts
 from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import saving
-from rars.model.encoder import Encoded
 from rars.model.saving import Ready
 from rars.runs import Run
-from rars.search.beam import Found, Guide, beam_search, items_of
+from rars.search.beam import Begun, Found, Guide, beam_search, items_of
+from rars.search.exact import exact_search
 from rars.search.explaining import Explanation, PathTrace, explain
 from rars.search.index import MODEL_KIND, IndexVersion, home
+from rars.search.narrowing import Narrow
+from rars.search.precision import Precision, at_precision
 from rars.search.reading import QueryReader, checked
 from rars.search.routing import Admission, Routes, Shared, admit_leaves
 from rars.search.rules import Hybrid, Rule, Weighed, weigh
-from rars.search.store import SEPARATOR
 from rars.tree import PrefixTree
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -47,8 +45,12 @@ ROUTED = 3
 """C, how many categories a query admits under the paper's rules."""
 RULE = "hybrid"
 HYBRID = "hybrid.json"
+EXACT = 50_000
+"""Identifiers that a search without pruning may have to score."""
 
 _BATCH = 32
+_EXACT_CELLS = 1_000_000
+"""Queries x prefixes of one batch of a search without pruning."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class _Plan:
     """One search, checked: what to look for, and where.
 
     ``items`` (items,) and ``leaves`` (leaves,) mark what may be found; None for all
+    ``exact``  score every identifier, instead of keeping the best prefixes
     """
 
     k: int
@@ -86,6 +89,8 @@ class _Plan:
     categories: int | None
     items: Bools | None
     leaves: Bools | None
+    language: str | None
+    exact: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +108,7 @@ class Answer:
 class Retriever:
     """A trained run, opened for search.
 
-    ``routes`` are the categories that the model can choose from; ``loose`` (leaves,) marks identifiers of
+    ``routes`` are the categories that the model can choose from; ``loose`` are the prefixes of
     items that are in none of them: no choice of categories leaves those out.
     """
 
@@ -112,25 +117,37 @@ class Retriever:
     reader: QueryReader
     index: IndexVersion
     routes: Routes | None
-    loose: Bools | None
+    loose: Shared | None
     hybrid: Hybrid
 
     @classmethod
     def load(
-        cls, folder: str | Path, *, version: str | None = None, verify: bool = True
+        cls,
+        folder: str | Path,
+        *,
+        version: str | None = None,
+        verify: bool = True,
+        precision: Precision = "float32",
     ) -> Retriever:
-        """Open a run folder; a damaged part, or an index of another model, is one sentence."""
+        """Open a run folder; a damaged part, or an index of another model, is one sentence.
+
+        ``precision``  ``int8`` is faster on large models and approximate: scores, and so the order of hits,
+                       are not those of ``float32``
+        """
         run = Run.open(folder)
         index = IndexVersion.load(run, version, verify=verify)
         artifacts.opening(run.folder / "model", kind=MODEL_KIND, verify=verify)
         ready = saving.load(run.folder / "model")
+        ready = replace(ready, model=at_precision(ready.model, precision))
         identifiers = Identifiers.load(run.folder / "identifiers", verify=verify)
         routes = loose = None
         if index.categories is not None and ready.model.categories is not None:
             routes = Routes.of(index.categories, index.tree)
             outside = np.flatnonzero(index.categories.nodes[:, 0] < 0)
-            loose = np.zeros(index.tree.n_leaves, dtype=bool)
-            loose[index.tree.leaves_of(outside)] = True
+            if len(outside):
+                marks = np.zeros(index.tree.n_leaves, dtype=bool)
+                marks[index.tree.leaves_of(outside)] = True
+                loose = Shared.of(index.tree, marks)
         reader = QueryReader.of(ready, identifiers)
         return cls(run, ready, reader, index, routes, loose, stored_hybrid(run, index))
 
@@ -154,6 +171,8 @@ class Retriever:
         category: str | None = None,
         allow: Sequence[str] | None = None,
         deny: Sequence[str] | None = None,
+        locale: str | None = None,
+        exact: bool = False,
         explain: bool = False,
     ) -> list[Hit]:
         """The best ``k`` items of a text; fewer where fewer exist.
@@ -163,6 +182,9 @@ class Retriever:
                         ``auto``: 3 as in the paper, but for ``hybrid`` everything
         ``category``    search this category of the catalogue alone (and whatever is below it)
         ``allow``       item ids that may be found; ``deny``, those that may not
+        ``locale``      where the query comes from: ``en``, ``es``, ``ja`` (None: unknown); it is read with
+                        the words of that language, and finds items of that locale if they have one
+        ``exact``       score every identifier instead of a beam of them; for small catalogues
         """
         [found] = self.search_many(
             [text],
@@ -172,6 +194,8 @@ class Retriever:
             category=category,
             allow=allow,
             deny=deny,
+            locale=locale,
+            exact=exact,
             explain=explain,
         )
         return found
@@ -186,11 +210,14 @@ class Retriever:
         category: str | None = None,
         allow: Sequence[str] | None = None,
         deny: Sequence[str] | None = None,
+        locale: str | None = None,
+        exact: bool = False,
         explain: bool = False,
         advance: Advance | None = None,
     ) -> list[list[Hit]]:
         """The same for many texts, in batches."""
-        plan = self._plan(k, rule, categories, category, allow, deny)
+        narrow = Narrow(category, allow, deny, locale)
+        plan = self._plan(k, rule, categories, narrow, exact)
         return [
             self._hits(answer, found, row, explain)
             for answer, found, row in self._answers(checked(texts), plan, advance)
@@ -203,10 +230,12 @@ class Retriever:
         *,
         rule: str | Rule = RULE,
         categories: Categories = "auto",
+        locale: str | None = None,
+        exact: bool = False,
         advance: Advance | None = None,
     ) -> list[tuple[Ints, Floats]]:
         """Catalogue rows and scores alone, best first: what evaluation needs."""
-        plan = self._plan(k, rule, categories, None, None, None)
+        plan = self._plan(k, rule, categories, Narrow(locale=locale), exact)
         answers = self._answers(checked(texts), plan, advance)
         return [(answer.items, answer.scores) for answer, _, _ in answers]
 
@@ -215,6 +244,9 @@ class Retriever:
     ) -> Iterator[tuple[Answer, Found, int]]:
         width = min(max(WIDTH, plan.k), self.tree.n_leaves)
         size = max(1, _BATCH * WIDTH // max(width, WIDTH))
+        if plan.exact:
+            nodes = sum(self.tree.n_nodes(depth + 1) for depth in range(self.tree.depth))
+            size = min(size, max(1, _EXACT_CELLS // nodes))
         for start in range(0, len(texts), size):
             block = texts[start : start + size]
             found, weighed, named = self._identify(block, plan, width)
@@ -232,9 +264,10 @@ class Retriever:
         if plan.rule.hybrid is not None and self.index.vectors is not None and self.reader.embeds:
             seen = self.reader.vectors(texts)
             dense = self.index.vectors.scores(seen, self.tree.order)
-        weighed = weigh(plan.rule, self.index.evidence, texts, dense)
+        weighed = weigh(plan.rule, self.index.evidence, texts, dense, plan.language)
         encoded, projected = self.reader.encode(texts, seen=seen)
-        admitted, named = self._admit(encoded, plan)
+        begun = Begun.of(self.ready.model, encoded)
+        admitted, named = self._admit(begun, plan)
         guide = Guide(
             admitted=admitted,
             evidence=[one.evidence for one in weighed] if plan.rule.guides else None,
@@ -242,11 +275,11 @@ class Retriever:
             weight=plan.rule.weight,
             normaliser=self.ready.architecture.normaliser,
         )
-        found = beam_search(
+        found = (exact_search if plan.exact else beam_search)(
             self.ready.model,
             self.tree,
             self.ready.architecture.vocabulary,
-            encoded,
+            begun,
             projected=projected,
             width=width,
             guide=guide,
@@ -272,13 +305,7 @@ class Retriever:
     # -- narrowing -------------------------------------------------------------------------------
 
     def _plan(
-        self,
-        k: int,
-        rule: str | Rule,
-        categories: Categories,
-        category: str | None,
-        allow: Sequence[str] | None,
-        deny: Sequence[str] | None,
+        self, k: int, rule: str | Rule, categories: Categories, narrow: Narrow, exact: bool
     ) -> _Plan:
         if k < 1:
             raise RarsError(f"k must be at least 1, not {k}.")
@@ -287,68 +314,35 @@ class Retriever:
             categories = None if chosen.hybrid is not None else ROUTED
         elif categories is not None and categories < 1:
             raise RarsError(f"A search needs at least 1 category, not {categories}.")
-        items: Bools | None = None
-        for marks in self._marks(category, allow, deny):
-            items = marks if items is None else items & marks
-        leaves = None
+        items, leaves = narrow.items(self.index), None
         if items is not None:
             leaves = np.zeros(self.tree.n_leaves, dtype=bool)
             leaves[self.tree.leaves_of(np.flatnonzero(items))] = True
+        if exact:
+            _check_exact(self.tree.n_leaves if leaves is None else int(leaves.sum()))
         # A category that was asked for stands in the place of those the model would choose.
-        routed = None if self.routes is None or category is not None else categories
-        return _Plan(min(k, self.tree.n_items), chosen, routed, items, leaves)
-
-    def _marks(
-        self, category: str | None, allow: Sequence[str] | None, deny: Sequence[str] | None
-    ) -> Iterator[Bools]:
-        """What each restriction leaves, (items,)."""
-        if category is not None:
-            yield self._below(category)
-        for ids, inside in ((allow, True), (deny, False)):
-            if ids is not None:
-                marks = np.full(len(self), not inside)
-                marks[self.index.items.rows_of(ids)] = inside
-                yield marks
-
-    def _below(self, category: str) -> Bools:
-        """The items at or below a category path of the catalogue."""
-        name = SEPARATOR.join(part.strip() for part in category.split(SEPARATOR.strip()))
-        paths = self.index.items.paths()
-        inside = pc.or_(pc.equal(paths, name), pc.starts_with(paths, name + SEPARATOR))
-        marks: Bools = pc.fill_null(inside, False).to_numpy(zero_copy_only=False)
-        if not marks.any():
-            raise RarsError(f"There is no category {category!r}{_meant(name, paths)}")
-        return marks
+        routed = None if self.routes is None or narrow.category is not None else categories
+        k = min(k, self.tree.n_items)
+        return _Plan(k, chosen, routed, items, leaves, narrow.language, exact)
 
     def _admit(
-        self, encoded: Encoded, plan: _Plan
+        self, begun: Begun, plan: _Plan
     ) -> tuple[Admission | None, list[tuple[tuple[str, float], ...]]]:
         """The prefixes each query may use, and the names of the categories chosen for it."""
-        queries = len(encoded.states)
+        queries = len(begun)
         nothing: list[tuple[tuple[str, float], ...]] = [()] * queries
-        if plan.categories is None or self.routes is None:
+        states = self.ready.model.categories
+        if plan.categories is None or self.routes is None or states is None:
             shared = None if plan.leaves is None else Shared.of(self.tree, plan.leaves)
             return shared, nothing
-        chances = [values.numpy() for values in self._category_chances(encoded)]
+        chances = [values.numpy() for values in states.log_probabilities(begun.latents)]
         best = self.routes.best(chances, plan.categories)
-        query, leaf = self.routes.leaves_of(best)
-        if self.loose is not None and self.loose.any():
-            outside = np.flatnonzero(self.loose)
-            query = np.concatenate([query, np.repeat(np.arange(queries), len(outside))])
-            leaf = np.concatenate([leaf, np.tile(outside, queries)])
-        if plan.leaves is not None:
-            stays = plan.leaves[leaf]
-            query, leaf = query[stays], leaf[stays]
-        return admit_leaves(self.tree, query, leaf), self._named(best, chances)
-
-    def _category_chances(self, encoded: Encoded) -> list[torch.Tensor]:
-        model = self.ready.model
-        assert model.categories is not None
-        memory = model.decoder.memory(encoded.states, encoded.mask)
-        inputs, states = model.think(memory)
-        if states is None:
-            states = model.sequence(inputs, memory)[:, : model.latent_rows]
-        return model.categories.log_probabilities(states)
+        named = self._named(best, chances)
+        if plan.leaves is None:
+            return self.routes.admit(best, self.loose), named
+        query, leaf = self.routes.leaves_of(best, self.loose)
+        stays = plan.leaves[leaf]
+        return admit_leaves(self.tree, query[stays], leaf[stays]), named
 
     def _named(self, best: Ints, chances: Sequence[Floats]) -> list[tuple[tuple[str, float], ...]]:
         assert self.routes is not None
@@ -416,13 +410,9 @@ def store_hybrid(retriever: Retriever, settings: Hybrid, **facts: Any) -> None:
     )
 
 
-def _meant(name: str, paths: pa.Array) -> str:
-    """Paths that a mistyped category may have meant, as the end of a sentence."""
-    known: set[str] = set()
-    for path in pc.unique(paths).drop_null().to_pylist():
-        parts = path.split(SEPARATOR)
-        known |= {SEPARATOR.join(parts[: n + 1]) for n in range(len(parts))}
-    wanted = name.casefold()
-    near = sorted(path for path in known if path.casefold().split(SEPARATOR)[-1] == wanted)
-    near = near or difflib.get_close_matches(name, sorted(known), 3)
-    return f"; did you mean {' or '.join(map(repr, near[:3]))}?" if near else "."
+def _check_exact(identifiers: int) -> None:
+    if identifiers > EXACT:
+        raise RarsError(
+            f"An exact search would score {identifiers:,} identifiers, and {EXACT:,} is the most; "
+            "leave --exact out, or narrow the search to a category."
+        )

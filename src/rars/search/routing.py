@@ -1,10 +1,11 @@
 """Category routing: which identifiers a query may reach, S_C(q) of the paper.
 
-Owns: the sorted set of leaves below every terminal category, their union for a query's best C categories, and
-the prefixes above them. Category probabilities select; they never score. Ignores the model and evidence.
+Owns: the sorted set of nodes of every terminal category at every depth, and their union for a query's best C
+categories. Category probabilities select; they never score. Ignores the model and evidence.
 
 A terminal category is one in which some item's path ends. A query's tree is the union of its categories'
-leaf sets; a prefix is admitted if any admitted leaf is below it. All of it is sorted arrays.
+leaves; a prefix is admitted if any admitted leaf is below it. The node sets are made once, so a query's tree
+is a few of them marked in a table.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from rars.tree.sorting import runs, stable_order
 
 Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
+
+_CELLS = 1 << 26
+"""The largest table of marks, queries x leaves."""
 
 
 class Admission(Protocol):
@@ -51,6 +55,17 @@ class Shared:
 
 
 @dataclass(frozen=True, eq=False)
+class Marked:
+    """The prefixes each query may use: ``tables[l]`` (queries, nodes at depth l + 1) says which."""
+
+    tables: tuple[npt.NDArray[np.bool_], ...]
+
+    def allows(self, depth: int, query: Ints, node: Ints) -> npt.NDArray[np.bool_]:
+        """Whether each query admits each node at ``depth + 1``."""
+        return np.asarray(self.tables[depth][query, node])
+
+
+@dataclass(frozen=True, eq=False)
 class Admitted:
     """The prefixes each query of a batch may use.
 
@@ -77,6 +92,7 @@ class Routes:
 
     ``level``, ``node``  (terminals,) the category each is; ``names`` its path
     ``start``, ``leaves`` CSR: the sorted leaves that hold an item of the category
+    ``above``            the same of the nodes above them, for depths 1 to L - 1
     """
 
     tree: PrefixTree
@@ -85,6 +101,7 @@ class Routes:
     node: Ints
     start: Ints
     leaves: Ints
+    above: tuple[tuple[Ints, Ints], ...]
 
     @classmethod
     def of(cls, categories: CategoryTree, tree: PrefixTree) -> Routes:
@@ -103,7 +120,8 @@ class Routes:
             categories.names[one][other]
             for one, other in zip(level[start].tolist(), node[start].tolist(), strict=True)
         )
-        return cls(tree, names, level[start], node[start], np.append(start, len(leaf)), leaf)
+        ends = np.append(start, len(leaf))
+        return cls(tree, names, level[start], node[start], ends, leaf, _above(tree, ends, leaf))
 
     def best(self, log_probabilities: Sequence[Floats], count: int) -> Ints:
         """The ``count`` most probable terminal categories (B, count) of each query.
@@ -118,19 +136,40 @@ class Routes:
         # A stable sort: equal probabilities in the order of the categories.
         return np.argsort(-scores, axis=1, kind="stable")[:, :count]
 
-    def admit(self, terminals: Ints) -> Admitted:
-        """The query trees of a batch: the union over each query's categories (B, C)."""
-        return admit_leaves(self.tree, *self.leaves_of(terminals))
+    def admit(self, terminals: Ints, always: Shared | None = None) -> Admission:
+        """The query trees of a batch: the union over each query's categories (B, C), and ``always``.
 
-    def leaves_of(self, terminals: Ints) -> tuple[Ints, Ints]:
-        """The leaves of each query's categories (B, C): whose each is, and the leaf."""
+        Where tables for a whole batch would be too large, the union is sorted instead.
+        """
+        if len(terminals) * self.tree.n_leaves > _CELLS:
+            return admit_leaves(self.tree, *self.leaves_of(terminals, always))
+        tables = []
+        for depth, (start, nodes) in enumerate((*self.above, (self.start, self.leaves))):
+            table = np.zeros((len(terminals), self.tree.n_nodes(depth + 1)), dtype=bool)
+            if always is not None:
+                table |= always.tables[depth]
+            for row, chosen in zip(table, terminals.tolist(), strict=True):
+                for terminal in chosen:
+                    row[nodes[start[terminal] : start[terminal + 1]]] = True
+            tables.append(table)
+        return Marked(tuple(tables))
+
+    def leaves_of(self, terminals: Ints, always: Shared | None = None) -> tuple[Ints, Ints]:
+        """The leaves of each query's categories (B, C), and of ``always``: whose each is, and the leaf."""
         _, chosen = terminals.shape
         flat = terminals.ravel()
         counts = self.start[flat + 1] - self.start[flat]
         owner = np.repeat(np.arange(len(flat)), counts)
         first = np.cumsum(counts) - counts
         leaf = self.leaves[self.start[flat][owner] + np.arange(len(owner)) - first[owner]]
-        return owner // max(chosen, 1), leaf
+        query = owner // max(chosen, 1)
+        if always is None:
+            return query, leaf
+        more = np.flatnonzero(always.tables[-1])
+        return (
+            np.append(query, np.repeat(np.arange(len(terminals)), len(more))),
+            np.append(leaf, np.tile(more, len(terminals))),
+        )
 
     def find(self, name: str) -> Ints:
         """The terminal categories at or below a category path."""
@@ -140,6 +179,19 @@ class Routes:
             if path == name or path.startswith(name + " > ")
         ]
         return np.array(below, dtype=np.int64)
+
+
+def _above(tree: PrefixTree, start: Ints, leaves: Ints) -> tuple[tuple[Ints, Ints], ...]:
+    """The nodes above the leaves of every category, as CSR, for depths 1 to L - 1."""
+    owner, node = np.repeat(np.arange(len(start) - 1), np.diff(start)), leaves
+    found = []
+    for depth in range(tree.depth, 1, -1):
+        node = tree.parents(depth, node)
+        # Nodes are sorted inside a category, so equal ones stand side by side.
+        first, _ = runs(owner, node)
+        owner, node = owner[first], node[first]
+        found.append((np.searchsorted(owner, np.arange(len(start))), node))
+    return tuple(found[::-1])
 
 
 def admit_leaves(tree: PrefixTree, query: Ints, leaf: Ints) -> Admitted:

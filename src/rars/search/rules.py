@@ -133,17 +133,27 @@ class Weighed:
 
 
 def weigh(
-    rule: Rule, index: EvidenceIndex, texts: Sequence[str], dense: Floats | None
+    rule: Rule,
+    index: EvidenceIndex,
+    texts: Sequence[str],
+    dense: Floats | None,
+    language: str | None = None,
 ) -> list[Weighed]:
     """The evidence of each text; ``dense`` (texts, items in SID order) are similarities, if there are any."""
     return [
-        _weigh(rule.hybrid, index, text, None if dense is None else dense[at])
+        _weigh(rule.hybrid, index, text, None if dense is None else dense[at], language)
         for at, text in enumerate(texts)
     ]
 
 
-def _weigh(hybrid: Hybrid | None, index: EvidenceIndex, text: str, dense: Floats | None) -> Weighed:
-    paper = index.compatibility(text)
+def _weigh(
+    hybrid: Hybrid | None,
+    index: EvidenceIndex,
+    text: str,
+    dense: Floats | None,
+    language: str | None,
+) -> Weighed:
+    paper = index.compatibility(text, language=language)
     if hybrid is None:
         return Weighed(paper, (("f", 1.0, paper),))
     parts = [("bm25", hybrid.bm25, index.bm25(text)), ("f", hybrid.paper, paper)]

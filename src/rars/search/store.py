@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from rars.artifacts import Artifact, Draft
 from rars.data.schema import ITEMS
 from rars.errors import RarsError
+from rars.search.evidence.languages import language_of
 
 Ints = npt.NDArray[np.integer[Any]]
 Points = npt.NDArray[np.float32]
@@ -74,6 +75,39 @@ class ItemStore:
     def paths(self) -> pa.Array:
         """Each item's category path, joined; null without one."""
         return pc.binary_join(_one(self.table["category"]), SEPARATOR)
+
+
+@dataclass(frozen=True, eq=False)
+class Locales:
+    """The locale of every item: an index into ``names``, or -1 for an item of no one place."""
+
+    names: tuple[str, ...]
+    codes: Ints
+
+    @classmethod
+    def read(cls, path: Path) -> Locales | None:
+        """The column ``locale`` of an item file, if it has one that is text."""
+        file = pq.ParquetFile(path, memory_map=True)
+        at = file.schema_arrow.get_field_index("locale")
+        if at < 0 or not pa.types.is_string(file.schema_arrow.field(at).type):
+            return None
+        column = _one(file.read(columns=["locale"])["locale"]).dictionary_encode()
+        codes = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)
+        return cls(tuple(column.dictionary.to_pylist()), codes)
+
+    def found_in(self, locale: str) -> npt.NDArray[np.bool_] | None:
+        """The items that a search in this locale may find (items,); None where there are none.
+
+        Those of the same name or the same language, and those of no one place.
+        """
+        language = language_of(locale)
+        wanted = [
+            code
+            for code, name in enumerate(self.names)
+            if name.casefold() == locale.casefold()
+            or (language is not None and language_of(name) == language)
+        ]
+        return np.isin(self.codes, [*wanted, -1]) if wanted else None
 
 
 def write_items(

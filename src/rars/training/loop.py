@@ -334,17 +334,22 @@ def schedule(progress: float, warmup: float) -> float:
 
 
 def _optimizer(model: TrainingModel, settings: TrainingSettings) -> torch.optim.AdamW:
-    """AdamW; norms and biases are not decayed; a pretrained encoder may have a rate of its own."""
-    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    """AdamW; norms and biases are not decayed; encoder and tree head may have their own rates."""
+    rates = {
+        "encoder": settings.encoder_learning_rate or settings.learning_rate,
+        "head": settings.learning_rate * settings.head_factor,
+        "rest": settings.learning_rate,
+    }
+    groups: dict[tuple[str, bool], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            encoder = name.startswith("retriever.encoder.stack")
-            groups.setdefault((encoder, parameter.ndim >= 2), []).append(parameter)
+            part = "encoder" if name.startswith("retriever.encoder.stack") else "rest"
+            part = "head" if name.startswith("head.") else part
+            groups.setdefault((part, parameter.ndim >= 2), []).append(parameter)
     listed = []
-    for (encoder, decayed), parameters in groups.items():
-        rate = settings.encoder_learning_rate if encoder else None
-        rate = rate or settings.learning_rate
+    for (part, decayed), parameters in groups.items():
         decay = settings.weight_decay if decayed else 0.0
+        rate = rates[part]
         listed.append({"params": parameters, "weight_decay": decay, "lr": rate, "base_lr": rate})
     return torch.optim.AdamW(listed, fused=True)
 

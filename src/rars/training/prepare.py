@@ -90,7 +90,7 @@ def prepare(
         categories=categories,
         vector=0 if vectors is None else vectors.shape[1],
         embedder=identifiers.settings.embedder,
-        codewords=_codewords(identifiers) if _uses_codewords(recipe) else None,
+        codewords=_codewords(identifiers, recipe),
         seed=settings.seed,
     )
     data = training_set(
@@ -161,6 +161,7 @@ def query_vectors(
         return None, None
     embedder = open_embedder(identifiers.settings.embedder)
     vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
+    vectors = identifiers.query_space(vectors)
     projected = None
     if recipe.model.prior:
         projected = _residual(identifiers).project(vectors)
@@ -182,11 +183,11 @@ def category_tree(
     return CategoryTree.of_codes(np.asarray(codes))
 
 
-def _uses_codewords(recipe: Recipe) -> bool:
-    return recipe.model.prior or recipe.model.aligned_codes
-
-
-def _codewords(identifiers: Identifiers) -> list[Floats]:
+def _codewords(identifiers: Identifiers, recipe: Recipe) -> list[Floats] | None:
+    """The codebooks, where the recipe starts anything from them."""
+    residual = isinstance(identifiers.quantizer, ResidualQuantizer)
+    if not recipe.model.prior and not (recipe.model.aligned_codes and residual):
+        return None
     quantizer = _residual(identifiers)
     found = [quantizer.codewords(depth) for depth in range(len(quantizer.sizes))]
     # A uniqueness suffix says nothing about the item: its codewords are zero.
@@ -197,8 +198,7 @@ def _codewords(identifiers: Identifiers) -> list[Floats]:
 def _residual(identifiers: Identifiers) -> ResidualQuantizer:
     if not isinstance(identifiers.quantizer, ResidualQuantizer):
         raise RarsError(
-            "model.prior and model.aligned_codes need residual codebooks; use identifiers.learner "
-            "residual-kmeans or rqvae."
+            "model.prior needs residual codebooks; use identifiers.learner residual-kmeans or rqvae."
         )
     return identifiers.quantizer
 

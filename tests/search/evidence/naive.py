@@ -74,6 +74,8 @@ def lexical(chosen, words):
 class _Nothing:
     """A catalogue that knows every shade, so that a shade stands for itself alone."""
 
+    language = None
+
     def items(self, key):
         return 1
 

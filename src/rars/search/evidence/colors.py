@@ -20,6 +20,7 @@ import pyarrow as pa
 from rars.search.evidence.attributes import joined_values
 from rars.search.evidence.color_words import COLORS, PHRASES
 from rars.search.evidence.extractor import Constraint, Known, Mention
+from rars.search.evidence.languages import LANGUAGES, read_in
 from rars.search.evidence.text import (
     HAN,
     HIRAGANA,
@@ -66,7 +67,7 @@ class Colors:
     def mentions(self, folded: str, tokens: Sequence[Token], known: Known) -> list[Mention]:
         """The colours a query names."""
         found = []
-        for match in _pattern().finditer(folded):
+        for match in _pattern(known.language).finditer(folded):
             name = canonical(match[0])
             if name is not None:
                 constraint = Constraint("color", match[0], _keys(name, known))
@@ -106,17 +107,19 @@ def _with_family(surface: str) -> list[str]:
 
 
 @cache
-def _tables() -> tuple[dict[str, str | None], dict[str, str]]:
-    """Every alias with its colour, and every shade with its family."""
+def _tables(language: str | None = None) -> tuple[dict[str, str | None], dict[str, str]]:
+    """Every alias with its colour, and every shade with its family; phrases are those of all languages."""
     aliases: dict[str, str | None] = {}
     families = {}
+    read = read_in(language)
     for line in COLORS.strip().splitlines():
         head, _, names = line.partition("=")
         color, _, family = (part.strip() for part in head.partition("<"))
         if family:
             families[color] = family
-        for name in re.split(r"[,|]", names):
-            aliases.update(dict.fromkeys(_forms(name.strip()), color))
+        for own, of_language in zip(LANGUAGES, names.split("|"), strict=True):
+            for name in of_language.split(",") if own in read else ():
+                aliases.update(dict.fromkeys(_forms(name.strip()), color))
     for phrase in PHRASES.replace("\n", "").split(","):
         aliases.update(dict.fromkeys(_forms(phrase.strip()), None))
     return aliases, families
@@ -133,8 +136,8 @@ def _forms(name: str) -> Iterator[str]:
 
 
 @cache
-def _expression() -> str:
-    names = sorted(_tables()[0], key=len, reverse=True)
+def _expression(language: str | None = None) -> str:
+    names = sorted(_tables(language)[0], key=len, reverse=True)
     spaced = [name for name in names if not is_cjk(name[0])]
     words = "|".join(re.escape(name).replace(r"\ ", "[ -]") for name in spaced)
     others = [name for name in names if is_cjk(name[0])]
@@ -152,8 +155,8 @@ def _gate(names: Sequence[str]) -> str:
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile(_expression())
+def _pattern(language: str | None) -> re.Pattern[str]:
+    return re.compile(_expression(language))
 
 
 @cache

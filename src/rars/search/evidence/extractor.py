@@ -48,10 +48,11 @@ class Mention:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What the catalogue has: keys of all extractors, and words."""
+    """What the catalogue has: keys of all extractors, and words; and the query's language, if it is known."""
 
     keys: Postings
     words: Postings
+    language: str | None = None
 
     def share(self, key: str, word: str) -> float:
         """Of the items that use a word, the share that have the key."""

@@ -146,13 +146,16 @@ class EvidenceIndex:
 
     # -- queries ---------------------------------------------------------------------------------
 
-    def read(self, text: str, weights: Weights = PAPER) -> Asked:
-        """A(q) and K(q) of a query text; a denied mention is no constraint."""
+    def read(self, text: str, weights: Weights = PAPER, *, language: str | None = None) -> Asked:
+        """A(q) and K(q) of a query text; a denied mention is no constraint.
+
+        With a ``language`` (en, es or ja) only its words for colours, units and denial are known.
+        """
         folded = fold(text)
         found = tokens(folded)
-        known = Known(self.keys, self.words.postings)
+        known = Known(self.keys, self.words.postings, language)
         mentions = [m for e in self.extractors for m in e.mentions(folded, found, known)]
-        said = affirmed(folded, without_overlaps(mentions))
+        said = affirmed(folded, without_overlaps(mentions), language)
         # A(q) is a set: what is said twice counts once.
         constraints = {
             c.keys: c for mention in reversed(said) for c in reversed(mention.constraints)
@@ -160,9 +163,11 @@ class EvidenceIndex:
         rare = self.words.rarest(found, weights.words, weights.least, weights.most)
         return Asked(tuple(reversed(constraints.values())), tuple(rare))
 
-    def compatibility(self, text: str, weights: Weights = PAPER) -> Evidence:
+    def compatibility(
+        self, text: str, weights: Weights = PAPER, *, language: str | None = None
+    ) -> Evidence:
         """f(q, d) of every item: f_attr + eta f_lex."""
-        return self.score(self.read(text, weights), weights)
+        return self.score(self.read(text, weights, language=language), weights)
 
     def score(self, asked: Asked, weights: Weights = PAPER) -> Evidence:
         """The same for a query that was already read."""

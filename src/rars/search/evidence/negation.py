@@ -12,24 +12,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 
 from rars.search.evidence.extractor import Mention
+from rars.search.evidence.languages import read_in
 from rars.search.evidence.text import HAN, KATAKANA, LETTER
 
 _SMALL = (
     "a|an|any|the|color|colour|colored|made|by|from|in|of|with|de|del|un|una|el|la|los|las|marca|brand"
     "|ningún|ningun|ninguna|que|sea|sean|tenga|tengan|lleve|incluya|es|con"
 )
-_DENIALS = (
-    "without|w/o|w/out|no|not|non|except|excluding|excludes|minus|never|neither|nor|anything but"
-    "|other than|instead of|free of|free from|sin|excepto|salvo|(?<!o )menos|libre de|libres de|ni|0 ?%"
-)
-_BEFORE = re.compile(rf"(?<!{LETTER})(?:{_DENIALS})(?:[\s-]+(?:{_SMALL}))*[\s-]+$")
+_DENIALS = {
+    "en": "without|w/o|w/out|no|not|non|except|excluding|excludes|minus|never|neither|nor|anything but"
+    "|other than|instead of|free of|free from|0 ?%",
+    "es": "sin|no|excepto|salvo|(?<!o )menos|libre de|libres de|ni|0 ?%",
+}
 _NUMERO = re.compile(rf"(?<!{LETTER})no\.?\s*$")
 """Before a number, "no" is short for number: "no. 5", "nº 40"."""
 
-_ONE_WORD = re.compile(rf"(?<!{LETTER})(?:without|w/o|sin)\s+{LETTER}+\s+$")
+_ONE_WORD = {"en": "without|w/o", "es": "sin"}
 """A number behind the denied word belongs to it: "without windows 11"."""
 
 _AFTER = (
@@ -44,9 +46,11 @@ _FREE = re.compile(rf"-free(?!{LETTER})|\sfree\s*$")
 _JOINED = re.compile(r"\s*(?:\s(?:or|nor|and|o|u|ni|y|e)\s|[/&+]|や|か|と|または|・)\s*")
 
 
-def affirmed(folded: str, mentions: Sequence[Mention]) -> list[Mention]:
-    """The mentions, given in text order, that are not denied."""
-    ahead = [_denied_before(folded, mention) for mention in mentions]
+def affirmed(
+    folded: str, mentions: Sequence[Mention], language: str | None = None
+) -> list[Mention]:
+    """The mentions, given in text order, that are not denied in the query's language (None: in any)."""
+    ahead = [_denied_before(folded, mention, language) for mention in mentions]
     behind = [_denied_behind(folded, mention) for mention in mentions]
     joined = [
         _JOINED.fullmatch(folded, one.end, other.start) is not None
@@ -62,15 +66,27 @@ def affirmed(folded: str, mentions: Sequence[Mention]) -> list[Mention]:
     ]
 
 
-def _denied_before(folded: str, mention: Mention) -> bool:
+@cache
+def _before(language: str | None) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What denies the mention behind it, and what denies one word and the number behind that."""
+    own = [name for name in read_in(language) if name in _DENIALS]
+    denials, one_word = ("|".join(table[name] for name in own) for table in (_DENIALS, _ONE_WORD))
+    return (
+        re.compile(rf"(?<!{LETTER})(?:{denials})(?:[\s-]+(?:{_SMALL}))*[\s-]+$"),
+        re.compile(rf"(?<!{LETTER})(?:{one_word})\s+{LETTER}+\s+$"),
+    )
+
+
+def _denied_before(folded: str, mention: Mention, language: str | None) -> bool:
     # Only what is near matters; a glance back of bounded length keeps long queries linear.
     before = folded[max(0, mention.start - 64) : mention.start]
+    denied, one_word = _before(language)
     if _is_number(mention):
         if _NUMERO.search(before):
             return False
-        if mention.end == len(folded.rstrip()) and _ONE_WORD.search(before):
+        if mention.end == len(folded.rstrip()) and one_word.search(before):
             return True
-    return _BEFORE.search(before) is not None
+    return denied.search(before) is not None
 
 
 def _denied_behind(folded: str, mention: Mention) -> bool:

@@ -73,18 +73,18 @@ class Quantities:
     def mentions(self, folded: str, tokens: Sequence[Token], known: Known) -> list[Mention]:
         """The quantities a query asks for: measures where there is a unit, else numbers."""
         found = []
-        for match in _pattern().finditer(folded):
+        for match in _pattern(known.language).finditer(folded):
             surface = match[0]
             if surface.endswith('"') and folded[: match.end() - 1].count('"') % 2:
                 surface = surface[:-1]  # it closes a quotation
-            constraints = tuple(_constraints(surface))
+            constraints = tuple(_constraints(surface, known.language))
             if constraints:
                 found.append(Mention(match.start(), match.start() + len(surface), constraints))
         return found
 
 
 @lru_cache(_MANY)
-def quantities(surface: str) -> tuple[Quantity, ...]:
+def quantities(surface: str, language: str | None = None) -> tuple[Quantity, ...]:
     """The quantities of a found expression; sides of a length share the unit of the last.
 
     >>> quantities("30 x 40 cm")
@@ -96,24 +96,26 @@ def quantities(surface: str) -> tuple[Quantity, ...]:
         return ()
     found: list[Quantity] = []
     shared: tuple[str, ...] = ()
-    for match in reversed(list(_part().finditer(surface))):
+    for match in reversed(list(_part(language).finditer(surface))):
         unit = units.readings(match["unit"].strip(" -")) if match["unit"] else ()
         if unit and set(unit) <= units.LENGTHS:
             shared = unit
         if units.NOTHING in unit:
             continue
         own = tuple(one for one in unit or shared if one != units.COUNT)
-        values = tuple(value for value in read_number(match["value"]) if value > 0)
+        values = tuple(value for value in read_number(match["value"], language) if value > 0)
         if values:
             found.append(Quantity(values, own))
     return tuple(reversed(found))
 
 
-def read_number(text: str) -> tuple[float, ...]:
-    """The number or numbers that digits, separators and fractions may mean.
+def read_number(text: str, language: str | None = None) -> tuple[float, ...]:
+    """The number or numbers that digits, separators and fractions may mean, in a language if it is known.
 
     >>> read_number("10,000"), read_number("1,5"), read_number("1.500"), read_number("1 1/2")
     ((10000.0,), (1.5,), (1.5, 1500.0), (1.5,))
+    >>> read_number("1.500", "en"), read_number("1,500", "es")
+    ((1.5,), (1500.0, 1.5))
     """
     divided = _DIVIDED.match(text)
     if divided:
@@ -133,7 +135,10 @@ def read_number(text: str) -> tuple[float, ...]:
     if not thousands:
         return _plain(text, mark)
     # "1,500" is a thousand and a half; "1.500" may be that in Spanish, or one and a half.
-    return (float("".join(groups)),) if mark == "," else (float(text), float("".join(groups)))
+    whole_number = float("".join(groups))
+    if mark == ",":
+        return (whole_number, *_plain(text, mark)) if language == "es" else (whole_number,)
+    return (float(text), whole_number) if language in (None, "es") else (float(text),)
 
 
 def _plain(text: str, decimal: str) -> tuple[float, ...]:
@@ -141,8 +146,8 @@ def _plain(text: str, decimal: str) -> tuple[float, ...]:
     return (float(text.replace(other, "").replace(decimal, ".")),)
 
 
-def _constraints(surface: str) -> Iterator[Constraint]:
-    for quantity in quantities(surface):
+def _constraints(surface: str, language: str | None) -> Iterator[Constraint]:
+    for quantity in quantities(surface, language):
         if quantity.units:
             yield Constraint("measure", surface, quantity.measures)
         else:
@@ -155,9 +160,9 @@ def _all_keys(surface: str) -> list[str]:
 
 
 @cache
-def _expression() -> str:
+def _expression(language: str | None = None) -> str:
     """One quantity, or several joined by "x" or "by"; not a part of a word, a code or a version."""
-    unit = f"(?:{units.expression(LETTER)})"
+    unit = f"(?:{units.expression(LETTER, language)})"
     ends = rf"(?!(?!x ?[0-9]){LETTER})(?![.,/⁄][0-9])"
     one = rf"{_VALUE}(?:{unit}|{ends})"
     money = rf"[$€£¥] ?{_VALUE}"
@@ -166,8 +171,8 @@ def _expression() -> str:
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    return re.compile(_expression())
+def _pattern(language: str | None) -> re.Pattern[str]:
+    return re.compile(_expression(language))
 
 
 @cache
@@ -176,5 +181,6 @@ def _catalogue_pattern() -> re.Pattern[str]:
 
 
 @cache
-def _part() -> re.Pattern[str]:
-    return re.compile(rf"(?P<value>{_VALUE})(?P<unit>{units.expression(LETTER)})?")
+def _part(language: str | None) -> re.Pattern[str]:
+    unit = units.expression(LETTER, language)
+    return re.compile(rf"(?P<value>{_VALUE})(?P<unit>{unit})?")

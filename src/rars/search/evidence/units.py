@@ -97,6 +97,12 @@ nothing = %, percent, por ciento, パーセント, dollar, dollars, usd, euro, e
 円, yen, peso, pesos, bucks
 """
 
+_FOREIGN = {
+    "en": ("pie", "pies", "metro", "metros", "pinta", "pintas", "libra", "libras", "hora", "horas"),
+    "es": ("in", "foot", "feet", "pint", "pints", "mile", "miles", "yard", "yards", "gig", "gigs"),
+}
+"""Names of units that are other words, or none, in a language."""
+
 _NOT_INCH = r"(?![ -]?[0-9])(?! (?:an?|the|one|stock|pack)\b)"
 """Behind a number, "in" is a unit unless it goes on like "2 in 1" or "5 in a box"."""
 
@@ -126,12 +132,13 @@ def readings(name: str) -> tuple[str, ...]:
     return known.get(name) or known[f"+{name}"]
 
 
-def expression(letter: str) -> str:
+def expression(letter: str, language: str | None = None) -> str:
     """A pattern for the unit behind a number; ``letter`` is what a Latin name must not run into.
 
     Longer names are tried first. Japanese names may be followed by anything ("500ミリ入り").
     """
-    ordered = sorted(names(), key=len, reverse=True)
+    foreign = _FOREIGN.get(language or "", ())
+    ordered = sorted((n for n in names() if n not in foreign), key=len, reverse=True)
     # "30cmx40cm" goes on with its other side; the w of "5 w/o cable" is no watt.
     ends = rf"(?!(?!x ?[0-9]){letter})(?!/(?![0-9]))"
     glued = [re.escape(name[1:]) for name in ordered if name[0] == "+"]

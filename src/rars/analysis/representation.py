@@ -1,0 +1,159 @@
+"""Does the query representation know how relevance divides? A fresh tree head, fitted to a frozen encoder.
+
+Owns: the probe. The encoder of a finished run stays as it is; a tree head (Eq. tree-score) is trained on its
+output with the run's own schedule, batches and candidate sets, and its divergence (Eq. tree-loss) says how
+much of the branching can be read off the representation. A run that had a tree head is also asked for that
+one's own loss, from its journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from rars.config import Recipe
+from rars.data import Dataset
+from rars.identifiers import Identifiers
+from rars.model import saving
+from rars.model.retriever import Retriever
+from rars.model.tree_head import TreeHead
+from rars.objectives import tree as tree_loss
+from rars.objectives.common import Context
+from rars.runs import Run
+from rars.training import journal
+from rars.training.loop import schedule
+from rars.training.packing import TrainingSet, pack, training_set
+from rars.training.prepare import Prepared, prepare, query_vectors
+from rars.training.sampler import batches
+from rars.tree import Relevance
+
+Advance = Callable[[int, int], None]
+
+_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Divergences in nats per query, lower is better.
+
+    ``train``       of the fresh head over its last epoch; ``own`` of the run's own head over its last epoch
+    ``validation``  of the fresh head, over all legal children; None without validation queries
+    """
+
+    run: str
+    train: float
+    own: float | None
+    validation: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+def probe(run: Run, advance: Advance | None = None) -> Probe:
+    """Fit a fresh tree head to the frozen encoder of a run."""
+    dataset, recipe = run.dataset(), run.recipe()
+    identifiers = Identifiers.load(run.folder / "identifiers")
+    prepared = prepare(dataset, identifiers, recipe)
+    model = saving.load(run.folder / "model").model.eval()
+    data = replace(prepared.data, with_siblings=True)
+    head, last = _fit(model, data, prepared, recipe, advance)
+    held = _held_out(dataset, identifiers, recipe, prepared)
+    return Probe(
+        run=str(run.folder),
+        train=last,
+        own=_own(run),
+        validation=None if held is None else _measure(head, model, held, prepared),
+    )
+
+
+def _fit(
+    model: Retriever,
+    data: TrainingSet,
+    prepared: Prepared,
+    recipe: Recipe,
+    advance: Advance | None,
+) -> tuple[TreeHead, float]:
+    """The head, and its mean loss over the last epoch."""
+    settings, objective = recipe.training, recipe.objective
+    pooled = _pooled(model, data)
+    torch.manual_seed(settings.seed)
+    head = TreeHead(pooled.shape[1], data.vocabulary.slots, objective.rank)
+    optimizer = torch.optim.AdamW(head.parameters(), weight_decay=settings.weight_decay)
+    losses: list[float] = []
+    for epoch in range(settings.epochs):
+        listed = batches(data, prepared.pool, pairs=settings.pairs, seed=settings.seed, epoch=epoch)
+        losses = []
+        for at, queries in enumerate(listed):
+            rate = schedule((epoch + (at + 0.5) / len(listed)) / settings.epochs, settings.warmup)
+            for group in optimizer.param_groups:
+                group["lr"] = settings.learning_rate * rate
+            context = Context(
+                head=head,
+                generator=torch.Generator().manual_seed(epoch * len(listed) + at),
+                tree_depths=prepared.tree_depths,
+                siblings=objective.siblings,
+                n_siblings=objective.n_siblings,
+                temperature=objective.temperature,
+            )
+            loss = tree_loss.loss_of(pooled[queries], pack(data, queries), context).mean
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(head.parameters(), settings.clip)
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(float(loss.detach()))
+        if advance:
+            advance(epoch + 1, settings.epochs)
+    return head, float(np.mean(losses))
+
+
+@torch.inference_mode()
+def _pooled(model: Retriever, data: TrainingSet) -> Tensor:
+    """h-bar(q) of every query of a training set."""
+    found = []
+    for start in range(0, len(data), _BATCH):
+        batch = pack(data, np.arange(start, min(start + _BATCH, len(data))))
+        found.append(model.encoder(batch.tokens, batch.mask, batch.vectors).pooled)
+    return torch.cat(found).clone()
+
+
+@torch.inference_mode()
+def _measure(head: TreeHead, model: Retriever, data: TrainingSet, prepared: Prepared) -> float:
+    context = Context(head=head, tree_depths=prepared.tree_depths, siblings="all")
+    batch = pack(data, np.arange(len(data)))
+    return float(tree_loss.loss_of(_pooled(model, data), batch, context).mean)
+
+
+def _held_out(
+    dataset: Dataset, identifiers: Identifiers, recipe: Recipe, prepared: Prepared
+) -> TrainingSet | None:
+    """Validation queries in the shape of a training set."""
+    query, item, rho = dataset.positives("validation", recipe.objective.relevance)
+    if not len(query):
+        return None
+    asked, row = np.unique(query, return_inverse=True)
+    texts = dataset.query_texts.take(pa.array(asked)).to_pylist()
+    vectors, projected = query_vectors(texts, identifiers, recipe)
+    return training_set(
+        prepared.tree,
+        prepared.data.vocabulary,
+        Relevance.of(row, item, rho),
+        prepared.ready.tokenizer.encode(texts),
+        vectors=vectors,
+        projected=projected,
+    )
+
+
+def _own(run: Run) -> float | None:
+    """The mean tree loss of the last epoch, as the journal has it."""
+    lines = [line for line in journal.read(run.folder / "journal.jsonl") if "tree" in line]
+    if not lines:
+        return None
+    ended = max(line["epoch"] for line in lines)
+    return float(np.mean([line["tree"] for line in lines if line["epoch"] > ended - 1]))

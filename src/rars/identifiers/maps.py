@@ -1,0 +1,76 @@
+"""Two linear maps that turn frozen vectors towards what a catalogue's judgments call relevant.
+
+Owns: applying the maps and keeping them on disk. Learning them is ``rars.baselines.tuning``'s, which is not
+known here. Identifiers made of turned item vectors group what people want together, and a query's turned
+vector points at the right codewords before any retriever is trained.
+
+z = x + x W, scaled to length one; one W for queries, one for items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from rars.errors import RarsError
+from rars.identifiers.quantizer import Points
+
+FILE = "maps.safetensors"
+
+_ROWS = 65536
+
+
+@dataclass(frozen=True, eq=False)
+class Maps:
+    """The map of query vectors and that of item vectors, (dim, dim) each."""
+
+    query: Points
+    item: Points
+
+    def queries(self, vectors: Points) -> Points:
+        """Turned query vectors, (n, dim)."""
+        return _turned(vectors, self.query)
+
+    def items(self, vectors: Points) -> Points:
+        """Turned item vectors, (n, dim)."""
+        return _turned(vectors, self.item)
+
+    def save(self, folder: Path) -> None:
+        """Write both maps into a folder."""
+        both = {"query": self.query, "item": self.item}
+        safetensors.numpy.save_file(
+            {name: np.ascontiguousarray(one, dtype=np.float32) for name, one in both.items()},
+            folder / FILE,
+        )
+
+    @classmethod
+    def load(cls, folder: Path, dim: int | None = None) -> Maps:
+        """Read what ``save`` wrote; maps of another width than ``dim`` are refused."""
+        path = folder / FILE
+        try:
+            read = safetensors.numpy.load_file(path)
+            found = cls(read["query"], read["item"])
+        except (OSError, KeyError, safetensors.SafetensorError) as error:
+            raise RarsError(
+                f"{path} does not hold the maps 'query' and 'item': {error}."
+            ) from error
+        width = len(found.query) if dim is None else dim
+        if {found.query.shape, found.item.shape} != {(width, width)}:
+            raise RarsError(
+                f"{path} holds maps of {found.query.shape}, but vectors have {width} numbers."
+            )
+        return found
+
+
+def _turned(vectors: Points, matrix: Points) -> Points:
+    turned = np.empty(vectors.shape, dtype=np.float32)
+    for start in range(0, len(vectors), _ROWS):
+        block = np.asarray(vectors[start : start + _ROWS], dtype=np.float32)
+        block = block + block @ matrix
+        length = np.linalg.norm(block, axis=1, keepdims=True)
+        turned[start : start + _ROWS] = block / np.maximum(length, 1e-12)
+    return turned

@@ -26,6 +26,7 @@ FLOORS = [
     "baselines",
     "evaluation",
     "analysis",
+    "experiments",
     "serving",
     "cli",
 ]

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,7 @@ COMMANDS = [
         "evaluate",
         "compare",
         "verify",
+        "experiment",
     ),
     *("analyze", "data"),
 ]
@@ -146,11 +148,16 @@ def test_a_changed_dataset_is_noticed(home, tmp_path):
 
 
 def test_the_demo_runs_from_nothing(tmp_path):
-    done = rars("demo", "--size", "tiny", "--out", tmp_path / "demo", "--json")
+    done = rars("demo", "--size", "tiny", "--epochs", "1", "--out", tmp_path / "demo", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["items"] == 300
-    assert Path(found["run"], "results", "ambiguity-train.png").exists()
+    systems = {(point["key"], point["rule"]) for point in found["results"]}
+    assert systems == {("bm25", ""), *product(("base", "rars"), ("ar", "all", "hybrid"))}
+    assert len(found["searches"]) == 3
+    assert all(hit["explanation"] for hits in found["searches"].values() for hit in hits)
+    assert "What each system finds" in Path(found["report"]).read_text()
+    assert (tmp_path / "demo" / "run" / "results" / "ambiguity-train.png").exists()
     digest = json.loads((tmp_path / "demo" / "shop" / "dataset.json").read_text())["files"]
     other = rars("demo", "--size", "tiny", "--locale", "es", "--out", tmp_path / "demo")
     assert other.returncode == 2

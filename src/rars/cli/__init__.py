@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 from rars import __version__
-from rars.cli import analyze, catalog, console, data, demo, evaluate, identify, search, train
+from rars.cli import (
+    analyze,
+    catalog,
+    console,
+    data,
+    demo,
+    evaluate,
+    experiment,
+    identify,
+    search,
+    train,
+)
 from rars.errors import RarsError, Stopped
 
 # Typer brings its own copy of Click; this is its "the command line is wrong" in any version.
@@ -56,6 +67,7 @@ app.command()(evaluate.evaluate)
 app.command()(evaluate.compare)
 app.command()(evaluate.verify)
 app.command()(analyze.analyze)
+app.command()(experiment.experiment)
 
 
 def main() -> None:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.panel import Panel
 from rich.tree import Tree
 
 from rars.cli import console
 from rars.cli.analyze import show_ambiguity
+from rars.cli.experiment import watched
 from rars.cli.identify import ensure_identifiers, show_health
+from rars.cli.search import show_hits
+
+if TYPE_CHECKING:
+    from rars.data import Dataset
+    from rars.experiments.conducting import Outcome
+    from rars.search.retriever import Hit
+
+SHOWN = 3
+"""Explained searches, and hits of each."""
 
 
 def demo(
@@ -22,30 +33,24 @@ def demo(
     size: Annotated[str, typer.Option(help="tiny, small, demo or a number of items.")] = "demo",
     locale: Annotated[str, typer.Option(help="en, es or ja.")] = "en",
     seed: Annotated[int, typer.Option(help="Seed of the shop.")] = 0,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs of training; those of the size tiny if not given.")
+    ] = None,
     as_json: console.Json = False,
 ) -> None:
-    """Make a shop, give its items identifiers, and see where relevance divides.
+    """Make a shop, train Base and RARS, compare them with BM25, and explain three searches.
+
+    Stopped or killed, the same command goes on.
 
     Example: rars demo --out runs/demo
     """
     from rars.analysis import ambiguity, health
     from rars.config import Recipe
-    from rars.data import Dataset
-    from rars.data.shop import make_shop
-    from rars.errors import RarsError
     from rars.tree import PrefixTree
 
     start = time.perf_counter()
     _title("1  The shop", "a generated catalogue with queries and graded judgments", as_json)
-    if (out / "shop").exists():
-        # Writing another shop here would pull the data from under the runs made from it.
-        known = Dataset.load(out / "shop").facts
-        if (str(known["size"]), known["locale"], known["seed"]) != (size, locale, seed):
-            raise RarsError(f"{out} holds the demo of another shop; choose another --out.")
-    else:
-        with console.progress("shop") as advance:
-            make_shop(out / "shop", size=size, locale=locale, seed=seed, advance=advance)
-    dataset = Dataset.load(out / "shop")
+    dataset = _shop(out / "shop", size, locale, seed)
     if not as_json:
         console.out.print(
             f"{dataset.n_items:,} items, {dataset.n_queries:,} queries, "
@@ -60,36 +65,121 @@ def demo(
         show_health(identifiers, measured)
     _title("3  The tree", "how the relevance of one query divides on the way down", as_json)
     tree = PrefixTree.build(identifiers.codes)
-    if not as_json:
-        console.out.print(_walk(dataset, tree), "")
-    _title("4  Ambiguity", "where relevance divides, over all training queries", as_json)
     found = ambiguity.profile(dataset, tree, "train")
     plot = run.results / "ambiguity-train.png"
     ambiguity.draw(found, plot)
+    if not as_json:
+        console.out.print(_walk(dataset, tree), "")
+        show_ambiguity(found, plot)
+    _title("4  Training", "Base and RARS: same seed, same batches, one loss apart", as_json)
+    changes = [] if epochs is None else [f"training.epochs={epochs}"]
+    outcome = _trained(dataset, out, changes)
+    if not as_json:
+        _show_results(outcome)
+    _title("5  Searching", "what RARS finds under the rule hybrid, and why", as_json)
+    folder, searches = _searches(dataset, out, outcome)
     seconds = time.perf_counter() - start
     payload = {
-        "run": str(run.folder),
+        "shop": str(out / "shop"),
+        "run": str(folder),
+        "report": str(outcome.folder / "report.html"),
         "items": dataset.n_items,
         "queries": dataset.n_queries,
         "distinct_identifiers": measured.distinct,
         "ambiguous_at_depth_1": found.rows[0].ambiguous_queries,
+        "results": outcome.payload["points"],
+        "differences": outcome.payload["differences"],
+        "searches": {text: [hit.as_dict() for hit in hits] for text, hits in searches.items()},
         "seconds": round(seconds, 1),
     }
 
     def show() -> None:
-        show_ambiguity(found, plot)
-        console.out.print(
-            Panel(
-                f"Done in {seconds:.0f} s. Next:\n"
-                f"  rars inspect {out / 'run'}                 the identifiers in detail\n"
-                f"  rars train rars --data {out / 'shop'} --out {out / 'rars'}\n"
-                f"  rars data import DIR --items F --queries F --judgments F   your own catalogue",
-                title="rars",
-                expand=False,
-            )
-        )
+        for text, hits in searches.items():
+            console.out.print(f"\n[bold]{escape(text)}[/bold]")
+            show_hits(text, hits, explained=True)
+        console.out.print(_next(out, folder, outcome.folder / "report.html", seconds))
 
     console.emit(payload, as_json, show)
+
+
+def _shop(folder: Path, size: str, locale: str, seed: int) -> Dataset:
+    from rars.data import Dataset
+    from rars.data.shop import make_shop
+    from rars.errors import RarsError
+
+    if folder.exists():
+        # Writing another shop here would pull the data from under the runs made from it.
+        known = Dataset.load(folder).facts
+        if (str(known["size"]), known["locale"], known["seed"]) != (size, locale, seed):
+            raise RarsError(
+                f"{folder.parent} holds the demo of another shop; choose another --out."
+            )
+    else:
+        with console.progress("shop") as advance:
+            make_shop(folder, size=size, locale=locale, seed=seed, advance=advance)
+    return Dataset.load(folder)
+
+
+def _trained(dataset: Dataset, out: Path, changes: list[str]) -> Outcome:
+    """Train and measure what is missing, a core for each run."""
+    from rars.errors import RarsError
+    from rars.experiments import demo as story
+    from rars.experiments.conducting import Order, conduct
+    from rars.experiments.design import Setting
+    from rars.experiments.running import usable_cores
+
+    order = Order(
+        study=story.STUDY,
+        dataset=dataset,
+        setting=Setting("tiny", tuple(changes)),
+        home=out / "experiments",
+        seeds=1,
+        jobs=usable_cores(),
+    )
+    console.say("Two small models from scratch: a few minutes.")
+    with watched() as watch:
+        outcome = conduct(order, watch=watch)
+    if outcome.failures:
+        raise RarsError(f"The demo could not train everything: {outcome.failures[0]}.")
+    return outcome
+
+
+def _show_results(outcome: Outcome) -> None:
+    from rars.experiments.tables import terminal
+
+    for table in outcome.tables:
+        console.out.print(terminal(table))
+    console.out.print(
+        "One seed, one learning rate: a look, not a result. "
+        "[bold]rars experiment main[/bold] is the controlled comparison.\n"
+    )
+
+
+def _searches(dataset: Dataset, out: Path, outcome: Outcome) -> tuple[Path, dict[str, list[Hit]]]:
+    """The first test queries that name several things, answered and explained."""
+    from rars.search.retriever import Retriever
+
+    name = next(run["run"] for run in outcome.payload["runs"] if run["label"] == "RARS")
+    folder = out / "experiments" / "runs" / name
+    texts = dataset.query_texts.take(dataset.queries_in("test")).to_pylist()
+    # Queries of four or more words say enough to see what each word did.
+    telling = sorted(texts, key=lambda text: len(text.split()) < 4)[:SHOWN]
+    found = Retriever.load(folder).search_many(telling, SHOWN, rule="hybrid", explain=True)
+    return folder, dict(zip(telling, found, strict=True))
+
+
+def _next(out: Path, folder: Path, report: Path, seconds: float) -> Panel:
+    lines = (
+        f"Done in {seconds:.0f} s. The report, for a browser:",
+        f"  {report}",
+        "Next:",
+        f'  rars search {folder} "led lamp" -k 5 --explain',
+        f"  rars plot {folder}",
+        f"  rars train practical --data {out / 'shop'} --out {out / 'practical'}",
+        f"  rars experiment main --data {out / 'shop'} --seeds 3",
+        "  rars data import DIR --items F --queries F --judgments F     your own catalogue",
+    )
+    return Panel("\n".join(lines), title="rars", expand=False)
 
 
 def _title(name: str, what: str, quiet: bool) -> None:

@@ -1,0 +1,144 @@
+"""The words an experiment is written in: conditions, contrasts, studies.
+
+Owns: what a study file says (which systems, which comparisons, how the table looks) and how a setting turns a
+recipe's name into a resolved recipe. Ignores how runs are trained and where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rars.config import SIZES, IdentifierSettings, Recipe
+from rars.data import Dataset
+from rars.errors import RarsError
+
+if TYPE_CHECKING:
+    from rars.experiments.collecting import Found
+    from rars.experiments.tables import Table
+
+RATE = "training.learning_rate"
+PLAIN = ""
+"""The rule of a system that has only one way to search, such as BM25."""
+
+FIVE = ("Recall@5", "Recall@10", "Recall@100", "nDCG@10", "nDCG@100")
+"""The columns of the paper's main table."""
+PRIMARY = ("Recall@100", "nDCG@10")
+
+Ints = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One way to train a system, and the retrieval rules it is measured under.
+
+    ``key`` is short and unique in a study; ``seeded`` is False for a system that no training seed changes.
+    """
+
+    key: str
+    label: str
+    recipe: Recipe
+    rules: tuple[str, ...] = ("ar", "all")
+    seeded: bool = True
+    split: str = "test"
+
+
+class Point(NamedTuple):
+    """One row of numbers: a condition under a rule, on all queries or on a named part of them."""
+
+    key: str
+    rule: str
+    subset: str = "all"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """``system`` minus ``reference``; Holm's correction covers all contrasts and measures of a ``family``."""
+
+    name: str
+    system: Point
+    reference: Point
+    measures: tuple[str, ...] = PRIMARY
+    family: str = "all"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all conditions of an experiment have in common.
+
+    ``rates`` holds the learning rates chosen on validation queries, by recipe name; the one of ``base`` is
+    used for every condition, unless a condition asks for another. Empty: nothing was chosen.
+    """
+
+    size: str
+    changes: tuple[str, ...] = ()
+    rates: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.size not in SIZES:
+            raise RarsError(f"There is no size {self.size!r}; choose one of {', '.join(SIZES)}.")
+
+    def recipe(self, name: str, *changes: str, rate_of: str | None = "base") -> Recipe:
+        """The recipe of a condition. What the condition itself changes wins over ``--set`` options.
+
+        >>> Setting("tiny", rates={"base": 2e-3}).recipe("rars").training.learning_rate
+        0.002
+        """
+        chosen = self.rates.get(rate_of) if rate_of is not None else None
+        rate = [] if chosen is None else [f"{RATE}={chosen}"]
+        return Recipe.resolve(name, size=self.size, changes=[*rate, *self.changes, *changes])
+
+    @property
+    def rate_is_given(self) -> bool:
+        """Whether the person fixed the learning rate, so that none is chosen."""
+        return any(text.partition("=")[0].strip() == RATE for text in self.changes)
+
+    @property
+    def depth(self) -> int:
+        """How many codes the identifiers of the default condition have."""
+        return depth_of(self.recipe("base").identifiers)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A table of the paper: what is compared and how it is shown.
+
+    ``tuned`` names the recipes whose own best learning rate the study needs.
+    """
+
+    name: str
+    title: str
+    conditions: Callable[[Setting], list[Condition]]
+    contrasts: Callable[[Setting], list[Contrast]]
+    tables: Callable[[Found], list[Table]]
+    measures: tuple[str, ...] = FIVE
+    draw: Callable[[Found, Path], None] | None = None
+    tuned: tuple[str, ...] = ("base",)
+    subsets: Callable[[Dataset], dict[str, Ints]] | None = None
+
+
+def depth_of(settings: IdentifierSettings) -> int:
+    """The number of codes in an identifier, the suffix that tells equal ones apart included.
+
+    >>> depth_of(IdentifierSettings(learner="hierarchical-kmeans"))
+    4
+    """
+    if settings.learner == "naive":
+        raise RarsError("Depth masks need identifiers with fixed codebooks, not learner 'naive'.")
+    return len(settings.sizes) + (settings.collisions == "suffix")
+
+
+def mask(depth: int, off: int | None = None) -> str:
+    """The rule with compatibility at every depth but ``off`` (counted from 1).
+
+    >>> mask(4, off=2), mask(3)
+    ('1011', 'all')
+    """
+    if off is None:
+        return "all"
+    return "".join("0" if at == off else "1" for at in range(1, depth + 1))

@@ -1,0 +1,106 @@
+"""The figures of the studies: gains with their uncertainty, and gains along a setting.
+
+Owns: what is drawn. The look is that of ``rars.analysis.figures``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rars.analysis import figures
+from rars.experiments.collecting import Delta
+
+_BARS = {"sd": "bars: one sample SD over seeds", "interval": "bars: 95 % interval over queries"}
+COLORS = (figures.BLUE, figures.ORANGE, figures.GREEN)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Differences to Base at the levels of one setting: measure -> one difference per level, or None."""
+
+    title: str
+    head: str
+    ticks: Sequence[str]
+    reference: int
+    series: Mapping[str, Sequence[Delta | None]]
+
+
+def gains(
+    deltas: Sequence[Delta],
+    names: Mapping[str, str],
+    path: Path,
+    *,
+    label: str,
+    bars: Literal["sd", "interval"] = "sd",
+) -> None:
+    """One panel per measure, one row per contrast: a diamond with a bar, and a dot for every seed.
+
+    ``names`` are the contrasts to show, by name, with the label of their row.
+    """
+    measures = list(dict.fromkeys(one.measure for one in deltas))
+    height = 1.5 + 0.42 * len(names)
+    with figures.figure(path, panels=max(1, len(measures)), width=4.6, height=height) as axes:
+        for axis, measure in zip(axes, measures, strict=False):
+            axis.axvline(0, color=figures.GREY, lw=1)
+            for at, name in enumerate(names):
+                one = _named(deltas, name, measure)
+                if one is not None:
+                    _diamond(axis, one, at, bars)
+            axis.set(yticks=range(len(names)), yticklabels=list(names.values()))
+            axis.set(ylim=(len(names) - 0.5, -0.5))
+            axis.set_xlabel(f"{label} (points)\n{_BARS[bars]}; dots: seeds", fontsize=9)
+            axis.tick_params(axis="y", labelleft=axis is axes[0], left=False)
+            axis.grid(axis="x", color="#E5E7EB")
+            axis.grid(visible=False, axis="y")
+            axis.set_title(measure)
+
+
+def sweeps(panels: Sequence[Panel], path: Path) -> None:
+    """One panel per setting: the gain over Base with its 95 % interval; zero is Base itself."""
+    width = 3.6 if len(panels) > 1 else 5.2
+    with figures.figure(path, panels=len(panels), width=width, height=3.4) as axes:
+        for axis, panel in zip(axes, panels, strict=True):
+            axis.axhline(0, color=figures.GREY, lw=1)
+            axis.axvline(panel.reference, color=figures.GREY, lw=1, ls="--")
+            for (measure, line), color, shift in zip(
+                panel.series.items(), COLORS, (-0.06, 0.06, 0.0), strict=False
+            ):
+                _line(axis, line, measure, color, shift)
+            axis.set(xticks=range(len(panel.ticks)), xlabel=panel.head.rstrip(":"))
+            axis.set_xticklabels(panel.ticks, fontsize=8)
+            axis.set_title(panel.title)
+        axes[0].set(ylabel="gain over Base (points)")
+        axes[0].legend(fontsize=8)
+
+
+def _line(axis: Any, line: Sequence[Delta | None], measure: str, color: str, shift: float) -> None:
+    known = [(at + shift, one.estimate) for at, one in enumerate(line) if one is not None]
+    if not known:
+        return
+    places, means = [at for at, _ in known], [100 * one.mean for _, one in known]
+    low = [100 * (one.mean - one.low) for _, one in known]
+    high = [100 * (one.high - one.mean) for _, one in known]
+    axis.errorbar(places, means, [low, high], fmt="o-", color=color, ms=4, capsize=2, label=measure)
+
+
+def _diamond(axis: Any, one: Delta, at: int, bars: str) -> None:
+    color = figures.BLUE if one.estimate.mean >= 0 else figures.RED
+    mean = 100 * one.estimate.mean
+    if bars == "interval":
+        ends = [[mean - 100 * one.estimate.low], [100 * one.estimate.high - mean]]
+        axis.errorbar([mean], [at], xerr=ends, fmt="none", color=color, capsize=3)
+    elif one.seeds.sd is not None:
+        axis.errorbar([mean], [at], xerr=[100 * one.seeds.sd], fmt="none", color=color, capsize=3)
+    axis.plot([100 * value for value in one.per_seed], [at] * len(one.per_seed), ".",
+              color=figures.GREY, ms=4, alpha=0.7)  # fmt: skip
+    axis.plot([mean], [at], "D", color=color, ms=7, mec="white")
+
+
+def _named(deltas: Sequence[Delta], name: str, measure: str) -> Delta | None:
+    for one in deltas:
+        if one.contrast.name == name and one.measure == measure:
+            return one
+    return None

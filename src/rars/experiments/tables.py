@@ -1,0 +1,199 @@
+"""A table as something to read: Markdown, LaTeX with booktabs in the paper's layout, the terminal.
+
+Owns: what a table is made of and how each medium shows it. Ignores where numbers come from
+(``rars.experiments.layout``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Group
+from rich.table import Table as Printed
+from rich.text import Text
+
+INTERVALS = "Below each value: its 95 % bootstrap interval over queries."
+
+Mark = Literal["", "best", "second"]
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "×": r"\texttimes{}",
+    "³": r"\textsuperscript{3}",
+    "±": r"\textpm{}",
+    "−": "$-$",
+    "–": "--",
+    "—": "---",
+    "Δ": r"$\Delta$",
+    "λ": r"$\lambda$",
+    "τ": r"$\tau$",
+    **{one: "\\" + one for one in "&%$#_{}"},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number as text; ``spread`` is what stands after a plus-minus sign, ``interval`` its two ends."""
+
+    text: str
+    spread: str = ""
+    interval: tuple[str, str] | None = None
+    mark: Mark = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Labels on the left, and cells."""
+
+    labels: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows under an optional title."""
+
+    rows: tuple[Row, ...]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; ``groups`` are (title, number of columns) over the number columns, in order."""
+
+    key: str
+    title: str
+    labels: tuple[str, ...]
+    columns: tuple[str, ...]
+    blocks: tuple[Block, ...]
+    caption: str = ""
+    groups: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def width(self) -> int:
+        """All columns."""
+        return len(self.labels) + len(self.columns)
+
+    def heads(self, join: str = " ") -> list[str]:
+        """One head per column; a group's title goes before its columns' own."""
+        titles = [title for title, count in self.groups for _ in range(count)]
+        titles += [""] * (len(self.columns) - len(titles))
+        own = [f"{a}{join}{b}" if a else b for a, b in zip(titles, self.columns, strict=True)]
+        return [*self.labels, *own]
+
+    @property
+    def noted(self) -> str:
+        """The caption for media that show intervals."""
+        shown = any(
+            cell.interval for block in self.blocks for row in block.rows for cell in row.cells
+        )
+        return f"{self.caption} {INTERVALS}".strip() if shown else self.caption
+
+
+def markdown(table: Table) -> str:
+    """The table in Markdown, with the caption below."""
+    align = ["---"] * len(table.labels) + ["---:"] * len(table.columns)
+    lines = [f"### {_plain(table.title)}", "", _pipes(map(_plain, table.heads())), _pipes(align)]
+    for block in table.blocks:
+        if block.title:
+            lines.append(_pipes([f"*{_plain(block.title)}*", *[""] * (table.width - 1)]))
+        for row in block.rows:
+            labels = map(_plain, row.labels)
+            lines.append(_pipes([*labels, *(_markdown_cell(cell) for cell in row.cells)]))
+    return "\n".join([*lines, "", table.noted]).rstrip() + "\n"
+
+
+def latex(table: Table) -> str:
+    """The table for a paper that loads booktabs."""
+    columns = "l" * len(table.labels) + "r" * len(table.columns)
+    lines = [r"\begin{table}[t]", r"\centering", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines += _latex_groups(table)
+    lines += [_ampersands([*table.labels, *table.columns]), r"\midrule"]
+    for at, block in enumerate(table.blocks):
+        lines += [r"\midrule"] if at else []
+        if block.title:
+            title = rf"\emph{{{_escaped(block.title)}}}"
+            lines.append(rf"\multicolumn{{{table.width}}}{{l}}{{{title}}}\\")
+        for row in block.rows:
+            labels = map(_escaped, row.labels)
+            lines.append(" & ".join([*labels, *map(_latex_cell, row.cells)]) + r"\\")
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_escaped(table.caption)}}}"]
+    return "\n".join([*lines, rf"\label{{tab:{table.key}}}", r"\end{table}"]) + "\n"
+
+
+def terminal(table: Table) -> Group:
+    """The table for a terminal: spread beside the mean, the interval below it; a line between blocks."""
+    printed = Printed(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    heads = table.heads("\n")
+    for name in heads[: len(table.labels)]:
+        printed.add_column(name, min_width=min(16, len(name)))
+    for name in heads[len(table.labels) :]:
+        printed.add_column(name, justify="right", no_wrap=True)
+    for block in table.blocks:
+        for row in block.rows:
+            printed.add_row(*map(Text, row.labels), *map(_terminal_cell, row.cells))
+        printed.add_section()
+    caption = Text(table.noted, style="dim")
+    return Group(Text(table.title, style="bold"), printed, caption, Text())
+
+
+def _markdown_cell(cell: Cell) -> str:
+    text = _plain(cell.text)
+    text = {"best": f"**{text}**", "second": f"<u>{text}</u>", "": text}[cell.mark]
+    if cell.spread:
+        text += f" ± {cell.spread}"
+    return f"{text}<br><sub>[{', '.join(cell.interval)}]</sub>" if cell.interval else text
+
+
+def _latex_cell(cell: Cell) -> str:
+    text = _escaped(cell.text)
+    if cell.mark:
+        text = rf"\{'textbf' if cell.mark == 'best' else 'underline'}{{{text}}}"
+    if cell.spread:
+        text += rf"\,\textpm{{}}\,{cell.spread}"
+    return text
+
+
+def _terminal_cell(cell: Cell) -> Text:
+    style = {"best": "bold", "second": "underline", "": ""}[cell.mark]
+    spread = f" ±{cell.spread}" if cell.spread else ""
+    below = f"\n{'–'.join(cell.interval)}" if cell.interval else ""
+    return Text.assemble((cell.text, style), (spread, "dim"), (below, "dim"))
+
+
+def _latex_groups(table: Table) -> list[str]:
+    if not table.groups:
+        return []
+    at = len(table.labels) + 1
+    titles, rules = [""] * len(table.labels), []
+    for title, count in table.groups:
+        titles.append(rf"\multicolumn{{{count}}}{{c}}{{{_escaped(title)}}}")
+        rules.append(rf"\cmidrule(lr){{{at}-{at + count - 1}}}")
+        at += count
+    return [" & ".join(titles) + r"\\", "".join(rules)]
+
+
+def _ampersands(cells: list[str]) -> str:
+    return " & ".join(map(_escaped, cells)) + r"\\"
+
+
+def _pipes(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is written."""
+    for sign in "\\|<*_`":
+        text = text.replace(sign, "\\" + sign)
+    return text
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in text)

@@ -53,13 +53,15 @@ class Run:
         return run
 
     @classmethod
-    def open(cls, folder: str | Path) -> Run:
-        """Open an existing run folder."""
+    def open(cls, folder: str | Path, *, generative: bool = False) -> Run:
+        """Open an existing run folder; with ``generative``, one of a system that has identifiers."""
         run = cls(Path(folder))
         if not run.manifest_path.exists():
             raise RarsError(f"{folder} is not a rars run: it has no manifest.json.")
         if run.manifest().get("kind") != KIND:
             raise RarsError(f"{run.manifest_path} does not describe a run.")
+        if generative and (system := run.recipe().system) != "generative":
+            raise RarsError(f"{folder} is a {system} system: it has no identifiers and no model.")
         return run
 
     @property

@@ -173,6 +173,17 @@ MISTAKES = [
     (("search", "{bm25}", "mug", "--explain"), "does not explain its results"),
     (("search", "{bm25}", "mug", "-k", "0"), "k must be at least 1"),
     (("search", "{bm25}", ""), "The query is empty"),
+    (("search", "{bm25}", "mug", "--exact"), "--exact: "),
+    *(
+        (words, "is a bm25 system: it has no identifiers")
+        for words in (
+            ("index", "{bm25}"),
+            ("inspect", "{bm25}"),
+            ("plot", "{bm25}"),
+            ("analyze", "{bm25}", "ambiguity"),
+            ("catalog", "log", "{bm25}"),
+        )
+    ),
     (("train", "rars", "--data", "{shop}", "--out", "{bm25}"), "run of a bm25 system"),
     (("train", "bm25", "--data", "{shop}", "--out", "{generative}"), "run of a generative system"),
     (

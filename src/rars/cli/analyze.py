@@ -42,7 +42,7 @@ def analyze(
 
     if study not in STUDIES:
         raise RarsError(f"There is no study {study!r}; choose one of {', '.join(STUDIES)}.")
-    run = Run.open(folder)
+    run = Run.open(folder, generative=True)
     if study == "representation":
         _representation(run, as_json)
     else:

@@ -38,7 +38,7 @@ def add(folder: RunFolder, file: Items, as_json: console.Json = False) -> None:
     from rars.search.catalog import add_items
 
     with console.progress("adding") as advance:
-        changed = add_items(Run.open(folder), file, advance=advance)
+        changed = add_items(Run.open(folder, generative=True), file, advance=advance)
     _emit(changed, as_json)
 
 
@@ -56,7 +56,7 @@ def remove(
     from rars.search.catalog import remove_items
 
     with console.progress("removing") as advance:
-        changed = remove_items(Run.open(folder), file, advance=advance)
+        changed = remove_items(Run.open(folder, generative=True), file, advance=advance)
     _emit(changed, as_json)
 
 
@@ -70,7 +70,7 @@ def update(folder: RunFolder, file: Items, as_json: console.Json = False) -> Non
     from rars.search.catalog import update_items
 
     with console.progress("updating") as advance:
-        changed = update_items(Run.open(folder), file, advance=advance)
+        changed = update_items(Run.open(folder, generative=True), file, advance=advance)
     _emit(changed, as_json)
 
 
@@ -89,7 +89,7 @@ def rollback(
     from rars.runs import Run
     from rars.search.catalog import roll_back
 
-    _emit(roll_back(Run.open(folder), version), as_json)
+    _emit(roll_back(Run.open(folder, generative=True), version), as_json)
 
 
 @app.command()
@@ -101,7 +101,7 @@ def log(folder: RunFolder, as_json: console.Json = False) -> None:
     from rars.runs import Run
     from rars.search.index import pointer
 
-    found = pointer(Run.open(folder))
+    found = pointer(Run.open(folder, generative=True))
 
     def show() -> None:
         table = Table(box=box.SIMPLE_HEAD, caption=f"searched now: {found['current']}")

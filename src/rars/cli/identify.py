@@ -176,7 +176,7 @@ def inspect(
     from rars.identifiers import Identifiers
     from rars.runs import Run
 
-    run = Run.open(folder)
+    run = Run.open(folder, generative=True)
     found = Identifiers.load(run.folder / "identifiers")
     health = found.health()
     recall = study.untrained(run.dataset(), found, split)

@@ -305,7 +305,7 @@ def index(
     from rars.runs import Run
     from rars.search.index import current
 
-    run = Run.open(folder)
+    run = Run.open(folder, generative=True)
     ensure_index(run, force=force)
     payload: dict[str, Any] = {"run": str(folder), "version": current(run)}
     if tune:

@@ -239,7 +239,7 @@ def plot(
     from rars.analysis import curves
     from rars.runs import Run
 
-    run = Run.open(folder)
+    run = Run.open(folder, generative=True)
     path = out or run.results / "training.png"
     payload = curves.draw(run.folder / "journal.jsonl", path)
     console.emit(payload, as_json, lambda: console.out.print(f"Plot: {path}", markup=False))

@@ -143,7 +143,8 @@ class Identifiers:
         """Open what ``save`` wrote; the codes stay memory-mapped."""
         artifact = artifacts.opening(folder, kind=KIND, verify=verify)
         meta = artifact.meta
-        ids = pq.read_table(artifact.folder / "items.parquet")["id"].combine_chunks()
+        # ``read_table`` would import pandas for nothing.
+        ids = pq.ParquetFile(artifact.folder / "items.parquet").read()["id"].combine_chunks()
         try:
             settings = IdentifierSettings.model_validate(meta["settings"])
         except ValidationError as error:

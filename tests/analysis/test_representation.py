@@ -1,0 +1,38 @@
+"""The probe fits a fresh tree head to a frozen encoder, and leaves the run as it was."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from rars import artifacts
+from rars.analysis.representation import probe
+from rars.runs import Run
+from tests.search.trained import make_run
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("probe")
+
+
+def test_a_fresh_head_learns_from_the_encoder_and_the_own_head_is_read_from_the_journal(home):
+    run = Run.open(make_run(home, "rars", recipe="rars"))
+    before = artifacts.opening(run.folder / "model", kind="retriever").digest
+    seen = []
+    found = probe(run, lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (2, 2)
+    lines = [json.loads(line) for line in (run.folder / "journal.jsonl").read_text().splitlines()]
+    last = [line["tree"] for line in lines if line["epoch"] > 1]
+    assert found.own == pytest.approx(sum(last) / len(last))
+    assert 0 < found.train < math.log(16) * 3
+    assert found.validation is not None
+    assert artifacts.opening(run.folder / "model", kind="retriever").digest == before
+
+
+def test_a_run_without_a_tree_head_has_none_of_its_own(home):
+    found = probe(Run.open(make_run(home, "base", recipe="base")))
+    assert found.own is None
+    assert found.train > 0

@@ -324,8 +324,13 @@ def _tuned(run: Run) -> dict[str, Any]:
     from rars.evaluation.hybrid import choose_hybrid
     from rars.search.retriever import Retriever
 
+    dataset = run.dataset()
+    if not len(dataset.positives("validation")[0]):
+        console.say(
+            "No judged validation queries: weights are chosen on queries made of item titles."
+        )
     with console.progress("choosing weights") as advance:
-        return choose_hybrid(Retriever.load(run.folder), run.dataset(), advance=advance).as_dict()
+        return choose_hybrid(Retriever.load(run.folder), dataset, advance=advance).as_dict()
 
 
 def ensure_index(run: Run, *, force: bool = False) -> None:

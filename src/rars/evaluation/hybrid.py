@@ -5,6 +5,9 @@ Owns: the small grid and what counts as better. Test queries are never looked at
 First the weights of the parts: what orders items best by evidence alone, without the model. Then, with these,
 how much evidence counts beside the model and whether prefixes are scored by bounds or by sums. Better is a
 higher mean of nDCG@10 and Recall@100.
+
+A catalogue without judged validation queries is asked pseudo-queries, each made of one item's own words: an
+easy known-item search, which tells evidence that works from a model that knows little.
 """
 
 from __future__ import annotations
@@ -18,25 +21,37 @@ import numpy as np
 import numpy.typing as npt
 
 from rars.baselines.ranked import Ranked
-from rars.data import Dataset
+from rars.data import Dataset, Judgments
 from rars.errors import RarsError
 from rars.evaluation.measures import Measure, measure
 from rars.evaluation.ranking import Ranking, texts_of
 from rars.evaluation.truth import Truth
 from rars.search.retriever import Categories, Retriever, store_hybrid
 from rars.search.rules import Hybrid, Rule, weigh
+from rars.training import pseudo
 
 Ints = npt.NDArray[np.integer[Any]]
 Advance = Callable[[int, int], None]
 
 MEASURES = (Measure("nDCG", 10), Measure("Recall", 100))
 
-SHARES = ((1.0, 0.0), (0.7, 0.3), (0.6, 0.4), (0.5, 0.5), (0.4, 0.6), (0.3, 0.7))
+SHARES = (
+    (1.0, 0.0),
+    (0.9, 0.1),
+    (0.8, 0.2),
+    (0.7, 0.3),
+    (0.6, 0.4),
+    (0.5, 0.5),
+    (0.4, 0.6),
+    (0.3, 0.7),
+)
 """BM25 and dense."""
 PAPER = (0.0, 0.1, 0.2, 0.4)
 WEIGHTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 
 _K = 100
+_STREAM = 1_000_000
+_EXACT = 3.0
 
 
 def choose_hybrid(
@@ -50,8 +65,14 @@ def choose_hybrid(
     advance: Advance | None = None,
 ) -> Hybrid:
     """Choose on at most ``most`` queries of a split, and keep the choice in the run."""
-    truth, queries, texts = _asked(retriever, dataset, split, most, seed)
-    total = len(SHARES) * len(PAPER) + 2 * len(WEIGHTS)
+    judged = len(Truth.of(dataset, split)) > 0
+    asked = _asked if judged else _made_up
+    truth, queries, texts = asked(retriever, dataset, split, most, seed)
+    # Made-up queries repeat an item's attributes word for word, and the model has met their items: they can
+    # tell neither what a match is worth nor how far to trust the model's order, so evidence keeps its own.
+    paper = PAPER if judged else (Hybrid().paper,)
+    bounds = (True, False) if judged else (True,)
+    total = len(SHARES) * len(paper) + len(bounds) * len(WEIGHTS)
     tried: list[tuple[float, Hybrid]] = []
 
     def best(candidates: Iterator[tuple[Hybrid, Ranked]]) -> Hybrid:
@@ -63,9 +84,9 @@ def choose_hybrid(
                 advance(len(tried), total)
         return max(found, key=lambda pair: pair[0])[1]
 
-    weights = best(_by_evidence(retriever, texts))
-    chosen = best(_by_beam(retriever, texts, weights, categories))
-    facts = {"split": split, "queries": len(queries)}
+    weights = best(_by_evidence(retriever, texts, paper))
+    chosen = best(_by_beam(retriever, texts, weights, bounds, categories))
+    facts = {"split": split if judged else "pseudo-queries", "queries": len(queries)}
     facts |= {"quality": max(q for q, hybrid in tried if hybrid == chosen)}
     store_hybrid(retriever, chosen, chosen_on=facts)
     return chosen
@@ -76,13 +97,7 @@ def _asked(
 ) -> tuple[Truth, Ints, list[str]]:
     """A sample of the queries that have something to find, and their truth in the index's own rows."""
     truth = Truth.of(dataset, split)
-    if not len(truth):
-        raise RarsError(f"{dataset.folder} has no {split} query with a positive item.")
-    if not dataset.item_ids.equals(retriever.index.items.ids):
-        raise RarsError(
-            f"The catalogue of {retriever.run.folder} has changed since it was trained; choose "
-            "the settings on its first version."
-        )
+    _check_catalogue(retriever, dataset)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(truth))[:most])
     queries = truth.queries[chosen]
     judged = dataset.judged(split)
@@ -92,11 +107,34 @@ def _asked(
     return truth, queries, texts_of(dataset, queries)
 
 
-def _by_evidence(retriever: Retriever, texts: Sequence[str]) -> Iterator[tuple[Hybrid, Ranked]]:
+def _made_up(
+    retriever: Retriever, dataset: Dataset, split: str, most: int, seed: int
+) -> tuple[Truth, Ints, list[str]]:
+    """Pseudo-queries that no training has seen, each with its item as the one to find."""
+    _check_catalogue(retriever, dataset)
+    # Training draws from its own seed; this stream is another.
+    items, texts = pseudo.pool(dataset, min(most, dataset.n_items), _STREAM + seed)
+    queries = np.arange(len(items), dtype=np.int32)
+    best = np.full(len(items), _EXACT, dtype=np.float32)
+    judged = Judgments(queries, np.asarray(items, dtype=np.int32), best)
+    return Truth.of_judgments(judged, queries, dataset.n_items), queries, texts
+
+
+def _check_catalogue(retriever: Retriever, dataset: Dataset) -> None:
+    if not dataset.item_ids.equals(retriever.index.items.ids):
+        raise RarsError(
+            f"The catalogue of {retriever.run.folder} has changed since it was trained; choose "
+            "the settings on its first version."
+        )
+
+
+def _by_evidence(
+    retriever: Retriever, texts: Sequence[str], paper: Sequence[float]
+) -> Iterator[tuple[Hybrid, Ranked]]:
     """Every mix of parts, and the items in the order of that evidence."""
-    grid = [Hybrid(b, d, f, bound=False) for (b, d), f in product(SHARES, PAPER)]
+    grid = [Hybrid(b, d, f, bound=False) for (b, d), f in product(SHARES, paper)]
     if retriever.index.vectors is None or not retriever.reader.embeds:
-        grid = [Hybrid(1.0, 0.0, f, bound=False) for f in PAPER]
+        grid = [Hybrid(1.0, 0.0, f, bound=False) for f in paper]
     parts = _parts(retriever, texts)
     order = retriever.tree.order
     for hybrid in grid:
@@ -124,9 +162,13 @@ def _parts(retriever: Retriever, texts: Sequence[str]) -> list[dict[str, npt.NDA
 
 
 def _by_beam(
-    retriever: Retriever, texts: Sequence[str], weights: Hybrid, categories: Categories
+    retriever: Retriever,
+    texts: Sequence[str],
+    weights: Hybrid,
+    bounds: Sequence[bool],
+    categories: Categories,
 ) -> Iterator[tuple[Hybrid, Ranked]]:
-    for bound, weight in product((True, False), WEIGHTS):
+    for bound, weight in product(bounds, WEIGHTS):
         hybrid = replace(weights, weight=weight, bound=bound)
         rule = Rule.parse("hybrid", retriever.tree.depth, hybrid)
         found = retriever.rank_many(texts, _K, rule=rule, categories=categories)

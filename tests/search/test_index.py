@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +32,7 @@ from rars.search.index import (
     pointer,
 )
 from rars.search.retriever import Retriever
+from rars.search.rules import Hybrid
 from tests.search.trained import make_run
 
 TEXTS = ["black bottle 0.75 l", "running shoes", "gift for my sister"]
@@ -348,6 +350,20 @@ def test_a_kill_while_adding_leaves_the_old_version_or_the_new(run, tmp_path):
 
 
 # -- the settings of hybrid ----------------------------------------------------------------------
+
+
+def test_without_judged_queries_hybrid_is_chosen_on_queries_made_of_items(run):
+    retriever = Retriever.load(run)
+    dataset = retriever.run.dataset()
+    judged = dataset.judgments
+    bare = replace(dataset, judgments=judged.where(np.zeros(len(judged), dtype=bool)))
+    chosen = choose_hybrid(retriever, bare, most=20)
+    assert chosen.bound  # evidence keeps its own order of items
+    assert chosen.paper == Hybrid().paper
+    assert Retriever.load(run).hybrid == chosen
+    kept = json.loads((run / "index" / "hybrid.json").read_text())
+    assert kept["chosen_on"]["split"] == "pseudo-queries"
+    assert kept["chosen_on"]["queries"] == 20
 
 
 def test_settings_of_hybrid_are_chosen_on_validation_queries_and_kept(run, tmp_path):

@@ -13,6 +13,8 @@ from rars.cli import app
 from rars.errors import RarsError
 from rars.runs import Run
 from rars.search import index
+from rars.search.retriever import Retriever, store_hybrid
+from rars.search.rules import Hybrid
 from tests.search.trained import make_run
 
 
@@ -142,6 +144,19 @@ def test_index_makes_what_is_missing_and_tunes(rars, run):
     assert said["hybrid"].keys() == {"bm25", "dense", "paper", "weight", "bound"}
     assert json.loads(rars("index", run, "--json", "--force").out)["version"] == "v000002"
     assert index.is_current(Run.open(run))
+
+
+def test_an_evaluation_with_other_hybrid_weights_is_not_served(rars, run):
+    """Tuning after an evaluation must not leave the old numbers standing."""
+
+    def weights(rule):
+        done = json.loads(rars("evaluate", run, "--rule", rule, "--json").out)
+        return done["evaluations"][0].get("hybrid")
+
+    before = weights("hybrid")
+    store_hybrid(Retriever.load(run), Hybrid(bm25=1.0, dense=0.0, weight=40.0))
+    assert weights("hybrid") == Hybrid(bm25=1.0, dense=0.0, weight=40.0).as_dict() != before
+    assert weights("ar") is None
 
 
 def test_exact_int8_and_locale_are_options_of_a_search(rars, trained):

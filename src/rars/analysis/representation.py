@@ -19,6 +19,7 @@ from torch import Tensor
 
 from rars.config import Recipe
 from rars.data import Dataset
+from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import saving
 from rars.model.retriever import Retriever
@@ -62,6 +63,8 @@ def probe(run: Run, advance: Advance | None = None) -> Probe:
     identifiers = Identifiers.load(run.folder / "identifiers")
     prepared = prepare(dataset, identifiers, recipe)
     model = saving.load(run.folder / "model").model.eval()
+    if not prepared.pool:
+        raise RarsError(f"{dataset.folder} has no judged training query to fit a tree head to.")
     data = replace(prepared.data, with_siblings=True)
     head, last = _fit(model, data, prepared, recipe, advance)
     held = _held_out(dataset, identifiers, recipe, prepared)

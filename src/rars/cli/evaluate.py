@@ -93,6 +93,8 @@ def evaluated(folder: Path, rule: str, split: str) -> tuple[PerQuery, dict[str, 
         facts |= {"system": system.system, "model": system.digest}
     else:
         facts |= {"version": system.index.name, **digests(run)}
+        if rule == "hybrid":  # its weights may have been tuned since
+            facts["hybrid"] = system.hybrid.as_dict()
     files = keeping.Files.of(run.results, split, rule)
     known = keeping.stored(files, dataset, split, **facts)
     if known is not None:

@@ -16,36 +16,29 @@ from rich.text import Text
 
 from rars.errors import RarsError
 from rars.evaluation.comparison import Comparison, Difference, larger_is_better
+from rars.evaluation.markup import escaped, pipes, plain
 from rars.evaluation.statistics import Estimate
 
 _LETTERS = "abcdefghijklmnoprstuvwxyz"
 _RAISED = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
 """Unicode has no raised q."""
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    **{one: "\\" + one for one in "&%$#_{}"},
-}
-
 
 def markdown(comparison: Comparison) -> str:
     """Both tables in Markdown."""
     head = ["", "System", *comparison.measures]
-    lines = [_pipes(head), _pipes(["---", "---", *["---:"] * len(comparison.measures)])]
+    lines = [pipes(head), pipes(["---", "---", *["---:"] * len(comparison.measures)])]
     for letter, system in _lettered(comparison):
         cells = [
             _cell(comparison, system, measure, _markdown_bold, _markdown_raised)
             for measure in comparison.measures
         ]
-        lines.append(_pipes([letter, _plain(system), *cells]))
+        lines.append(pipes([letter, plain(system), *cells]))
     lines += ["", caption(comparison)]
     if comparison.differences:
-        lines += ["", _pipes(["Difference", "Measure", "Mean", "p", "p (Holm)"])]
-        lines.append(_pipes(["---", "---", "---:", "---:", "---:"]))
-        lines += [_pipes([_plain(cell) for cell in _row(one)]) for one in comparison.differences]
+        lines += ["", pipes(["Difference", "Measure", "Mean", "p", "p (Holm)"])]
+        lines.append(pipes(["---", "---", "---:", "---:", "---:"]))
+        lines += [pipes([plain(cell) for cell in _row(one)]) for one in comparison.differences]
     return "\n".join(lines) + "\n"
 
 
@@ -53,15 +46,15 @@ def latex(comparison: Comparison, *, label: str = "tab:comparison") -> str:
     """The table of systems for a paper that loads booktabs."""
     columns = "ll" + "r" * len(comparison.measures)
     lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    head = ["", "System", *map(_escaped, comparison.measures)]
+    head = ["", "System", *map(escaped, comparison.measures)]
     lines += [" & ".join(head) + r"\\", r"\midrule"]
     for letter, system in _lettered(comparison):
         cells = [
             _cell(comparison, system, measure, _latex_bold, _latex_raised)
             for measure in comparison.measures
         ]
-        lines.append(" & ".join([letter, _escaped(system), *cells]) + r"\\")
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_escaped(caption(comparison))}}}"]
+        lines.append(" & ".join([letter, escaped(system), *cells]) + r"\\")
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{escaped(caption(comparison))}}}"]
     lines += [rf"\label{{{label}}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
@@ -71,9 +64,9 @@ def latex_differences(comparison: Comparison, *, label: str = "tab:differences")
     lines = [r"\begin{table}", r"\centering", r"\begin{tabular}{llrrr}", r"\toprule"]
     lines += [r"Difference & Measure & Mean & $p$ & $p_{\mathrm{H}}$\\", r"\midrule"]
     for one in comparison.differences:
-        lines.append(" & ".join(map(_escaped, _row(one))) + r"\\")
+        lines.append(" & ".join(map(escaped, _row(one))) + r"\\")
     lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\caption{{{_escaped(_tests(comparison))}}}", rf"\label{{{label}}}"]
+    lines += [rf"\caption{{{escaped(_tests(comparison))}}}", rf"\label{{{label}}}"]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
@@ -190,21 +183,6 @@ def _row(one: Difference) -> list[str]:
     pair = f"{one.system} - {one.reference}"
     mean = percent(one.estimate, signed=True)
     return [pair, one.measure, mean, p_value(one.p), p_value(one.p_holm)]
-
-
-def _pipes(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _plain(text: str) -> str:
-    """A cell that Markdown shows as it is written."""
-    for sign in "\\|<*_`":
-        text = text.replace(sign, "\\" + sign)
-    return text
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in text)
 
 
 def _markdown_bold(text: str) -> str:

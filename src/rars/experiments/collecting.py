@@ -123,10 +123,7 @@ class Found:
 
     def delta(self, name: str, measure: str) -> Delta | None:
         """The difference of a named contrast, if it could be computed."""
-        for one in self.deltas:
-            if one.contrast.name == name and one.measure == measure:
-                return one
-        return None
+        return named(self.deltas, name, measure)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain JSON values; measures are fractions of 1."""
@@ -153,6 +150,12 @@ class Found:
             "points": points,
             "differences": [one.as_dict() for one in self.deltas],
         }
+
+
+def named(deltas: Iterable[Delta], name: str, measure: str) -> Delta | None:
+    """The difference of a contrast on a measure, if it is among these."""
+    listed = (one for one in deltas if (one.contrast.name, one.measure) == (name, measure))
+    return next(listed, None)
 
 
 def collect(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rars.analysis import figures
-from rars.experiments.collecting import Delta
+from rars.experiments.collecting import Delta, named
 
 _BARS = {"sd": "bars: one sample SD over seeds", "interval": "bars: 95 % interval over queries"}
 COLORS = (figures.BLUE, figures.ORANGE, figures.GREEN)
@@ -46,7 +46,7 @@ def gains(
         for axis, measure in zip(axes, measures, strict=False):
             axis.axvline(0, color=figures.GREY, lw=1)
             for at, name in enumerate(names):
-                one = _named(deltas, name, measure)
+                one = named(deltas, name, measure)
                 if one is not None:
                     _diamond(axis, one, at, bars)
             axis.set(yticks=range(len(names)), yticklabels=list(names.values()))
@@ -97,10 +97,3 @@ def _diamond(axis: Any, one: Delta, at: int, bars: str) -> None:
     axis.plot([100 * value for value in one.per_seed], [at] * len(one.per_seed), ".",
               color=figures.GREY, ms=4, alpha=0.7)  # fmt: skip
     axis.plot([mean], [at], "D", color=color, ms=7, mec="white")
-
-
-def _named(deltas: Sequence[Delta], name: str, measure: str) -> Delta | None:
-    for one in deltas:
-        if one.contrast.name == name and one.measure == measure:
-            return one
-    return None

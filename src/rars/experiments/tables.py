@@ -6,7 +6,6 @@ Owns: what a table is made of and how each medium shows it. Ignores where number
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,27 +14,11 @@ from rich.console import Group
 from rich.table import Table as Printed
 from rich.text import Text
 
+from rars.evaluation.markup import escaped, pipes, plain
+
 INTERVALS = "Below each value: its 95 % bootstrap interval over queries."
 
 Mark = Literal["", "best", "second"]
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": "$<$",
-    ">": "$>$",
-    "×": r"\texttimes{}",
-    "³": r"\textsuperscript{3}",
-    "±": r"\textpm{}",
-    "−": "$-$",
-    "–": "--",
-    "—": "---",
-    "Δ": r"$\Delta$",
-    "λ": r"$\lambda$",
-    "τ": r"$\tau$",
-    **{one: "\\" + one for one in "&%$#_{}"},
-}
 
 
 @dataclass(frozen=True)
@@ -100,13 +83,13 @@ class Table:
 def markdown(table: Table) -> str:
     """The table in Markdown, with the caption below."""
     align = ["---"] * len(table.labels) + ["---:"] * len(table.columns)
-    lines = [f"### {_plain(table.title)}", "", _pipes(map(_plain, table.heads())), _pipes(align)]
+    lines = [f"### {plain(table.title)}", "", pipes(map(plain, table.heads())), pipes(align)]
     for block in table.blocks:
         if block.title:
-            lines.append(_pipes([f"*{_plain(block.title)}*", *[""] * (table.width - 1)]))
+            lines.append(pipes([f"*{plain(block.title)}*", *[""] * (table.width - 1)]))
         for row in block.rows:
-            labels = map(_plain, row.labels)
-            lines.append(_pipes([*labels, *(_markdown_cell(cell) for cell in row.cells)]))
+            labels = map(plain, row.labels)
+            lines.append(pipes([*labels, *(_markdown_cell(cell) for cell in row.cells)]))
     return "\n".join([*lines, "", table.noted]).rstrip() + "\n"
 
 
@@ -119,12 +102,12 @@ def latex(table: Table) -> str:
     for at, block in enumerate(table.blocks):
         lines += [r"\midrule"] if at else []
         if block.title:
-            title = rf"\emph{{{_escaped(block.title)}}}"
+            title = rf"\emph{{{escaped(block.title)}}}"
             lines.append(rf"\multicolumn{{{table.width}}}{{l}}{{{title}}}\\")
         for row in block.rows:
-            labels = map(_escaped, row.labels)
+            labels = map(escaped, row.labels)
             lines.append(" & ".join([*labels, *map(_latex_cell, row.cells)]) + r"\\")
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_escaped(table.caption)}}}"]
+    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{escaped(table.caption)}}}"]
     return "\n".join([*lines, rf"\label{{tab:{table.key}}}", r"\end{table}"]) + "\n"
 
 
@@ -145,7 +128,7 @@ def terminal(table: Table) -> Group:
 
 
 def _markdown_cell(cell: Cell) -> str:
-    text = _plain(cell.text)
+    text = plain(cell.text)
     text = {"best": f"**{text}**", "second": f"<u>{text}</u>", "": text}[cell.mark]
     if cell.spread:
         text += f" ± {cell.spread}"
@@ -153,7 +136,7 @@ def _markdown_cell(cell: Cell) -> str:
 
 
 def _latex_cell(cell: Cell) -> str:
-    text = _escaped(cell.text)
+    text = escaped(cell.text)
     if cell.mark:
         text = rf"\{'textbf' if cell.mark == 'best' else 'underline'}{{{text}}}"
     if cell.spread:
@@ -174,26 +157,11 @@ def _latex_groups(table: Table) -> list[str]:
     at = len(table.labels) + 1
     titles, rules = [""] * len(table.labels), []
     for title, count in table.groups:
-        titles.append(rf"\multicolumn{{{count}}}{{c}}{{{_escaped(title)}}}")
+        titles.append(rf"\multicolumn{{{count}}}{{c}}{{{escaped(title)}}}")
         rules.append(rf"\cmidrule(lr){{{at}-{at + count - 1}}}")
         at += count
     return [" & ".join(titles) + r"\\", "".join(rules)]
 
 
 def _ampersands(cells: list[str]) -> str:
-    return " & ".join(map(_escaped, cells)) + r"\\"
-
-
-def _pipes(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _plain(text: str) -> str:
-    """Text that Markdown shows as it is written."""
-    for sign in "\\|<*_`":
-        text = text.replace(sign, "\\" + sign)
-    return text
-
-
-def _escaped(text: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    return " & ".join(map(escaped, cells)) + r"\\"

@@ -21,7 +21,7 @@ from rars.model.batch import Refinement
 from rars.model.tree_head import TreeHead
 from rars.objectives.common import Context, group_logsumexp, legal_mask
 
-# Below this share of legal children the flat list is faster than the full matrix (benchmarks/tree_head).
+# Below this share of legal children the flat list is faster than the full matrix.
 _DENSE_FROM = 0.1
 
 

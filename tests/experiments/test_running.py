@@ -44,13 +44,22 @@ def test_what_is_needed_is_made_first_and_failures_stop_only_what_needs_them(tmp
     assert seen[-1] == (2, 4)
 
 
-def test_no_more_than_jobs_run_at_a_time_and_threads_are_shared(tmp_path):
-    code = "import os, sys, time; open(sys.argv[1], 'w').write(os.environ['OMP_NUM_THREADS']); time.sleep(.2)"
+THREADS = "import os, sys, time; open(sys.argv[1], 'w').write(os.environ['OMP_NUM_THREADS']); time.sleep(.2)"
+
+
+def test_no_more_than_jobs_run_at_a_time_and_threads_are_shared(tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     running = []
-    tasks = [task(tmp_path / f"t{at}", code) for at in range(4)]
+    tasks = [task(tmp_path / f"t{at}", THREADS) for at in range(4)]
     run_all(tasks, 2, lambda state: running.append(len(state.running)))
     assert max(running) == 2
     assert (tmp_path / "t0").read_text() == str(max(1, len(os.sched_getaffinity(0)) // 2))
+
+
+def test_threads_that_the_user_chose_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    run_all([task(tmp_path / "t", THREADS)], 1)
+    assert (tmp_path / "t").read_text() == "7"
 
 
 def test_a_folder_another_process_works_in_is_waited_for(tmp_path):

@@ -16,7 +16,8 @@ from transformers import (
 from rars.model.categories import CategoryStates
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
-from rars.model.retriever import Retriever, SemanticPrior
+from rars.model.prior import SemanticPrior
+from rars.model.retriever import Retriever
 from rars.training.packing import training_set
 from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree

@@ -181,7 +181,8 @@ class _Pool:
         self.failed.add(task.folder)
 
     def _launch(self, child: _Child, command: list[str]) -> subprocess.Popen[bytes]:
-        threads = str(max(1, usable_cores() // self.jobs))
+        # Several experiments may share a machine: who says how many threads each run gets is heard.
+        threads = os.environ.get(_THREADS[0]) or str(max(1, usable_cores() // self.jobs))
         environment = {**os.environ, **dict.fromkeys(_THREADS, threads)}
         with child.task.log.open("ab") as log:
             log.write(f"$ {' '.join(command)}\n".encode())

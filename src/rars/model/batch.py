@@ -49,6 +49,7 @@ class Refinement:
     ``pairs``       (m,) how many relevant (query, item) pairs pass through it, times the weight
     ``legal_start`` (n + 1,) where each parent's legal children begin in ``legal``
     ``legal``       (k,) the slots of all catalogue-legal children, relevant or not, in order
+    ``prior``       (k,) log p0(v|u,q) of each of them, where the model's prior is projected onto the tree
     """
 
     query: Tensor
@@ -62,6 +63,7 @@ class Refinement:
     pairs: Tensor
     legal_start: Tensor
     legal: Tensor
+    prior: Tensor | None = None
 
     @property
     def legal_parent(self) -> Tensor:
@@ -93,7 +95,8 @@ class Batch:
 
     ``tokens``, ``mask``  (B, S) the query texts
     ``vectors``           (B, v) frozen sentence vectors, where the encoder reads them
-    ``projected``         (B, c) the same in the codebooks' space, where the model has a semantic prior
+    ``projected``         (B, c) the same in the codebooks' space, where codes of the same depth
+                          compete and the model has a semantic prior
     ``positions``         (B, T) the position of each decoder row; latent category rows come first
     ``visible``           (B, T, T) which rows a row sees: its ancestors, the latent rows and itself
     ``weight``            (B,) the weight of each query (1, less for pseudo-queries)

@@ -4,10 +4,7 @@ Owns: p(s_l | q, s_<l) (Eq. ar) as logits over the choices possible at each dept
 once. Codes live in their own small tables, one per depth, never in the text vocabulary. Ignores losses,
 training and search.
 
-Optional: a semantic prior. The dot product of query vector and codeword, with a learned scale per depth, is
-added to the logits. Its sum along a path is the similarity of the query to the item's reconstruction, and its
-normaliser is the same for all prefixes of a depth, so a model whose own part starts near zero starts as
-the untrained reconstruction retriever.
+Optional: a semantic prior (``rars.model.prior``) that is added to the logits.
 """
 
 from __future__ import annotations
@@ -17,10 +14,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rars.model.batch import Batch
+from rars.model.batch import Batch, Refinement
 from rars.model.categories import CategoryStates
 from rars.model.decoder import Decoder, Memory
 from rars.model.encoder import Encoded, QueryEncoder
+from rars.model.prior import SemanticPrior
 
 
 @dataclass(frozen=True)
@@ -33,21 +31,6 @@ class Pass:
     encoded: Encoded
     latents: Tensor
     logits: tuple[Tensor, ...]
-
-
-class SemanticPrior(nn.Module):
-    """Query vector . codeword, times a learned scale per depth; END has no codeword and gets zero."""
-
-    def __init__(self, dim: int, slots: tuple[int, ...]) -> None:
-        super().__init__()
-        self.scales = nn.Parameter(torch.ones(len(slots)))
-        for depth, size in enumerate(slots):
-            self.register_buffer(f"codewords_{depth}", torch.zeros(size, dim))
-
-    def forward(self, depth: int, projected: Tensor) -> Tensor:
-        """Logits (n, choices) for projected query vectors (n, c)."""
-        codewords: Tensor = getattr(self, f"codewords_{depth}")
-        return self.scales[depth] * (projected @ codewords.T)
 
 
 class Retriever(nn.Module):
@@ -93,11 +76,7 @@ class Retriever(nn.Module):
         if latents is None:
             latents = hidden[:, : self.latent_rows]
         logits = tuple(
-            self.logits(
-                depth,
-                hidden[step.query, step.row],
-                None if batch.projected is None else batch.projected[step.query],
-            )
+            self._of_parents(depth, step, hidden, batch.projected)
             for depth, step in enumerate(batch.refinements)
         )
         return Pass(encoded, latents, logits)
@@ -121,12 +100,29 @@ class Retriever(nn.Module):
             inputs = torch.cat([inputs, following[:, None]], dim=1)
         return inputs, torch.stack(states, dim=1)
 
+    def _of_parents(
+        self, depth: int, step: Refinement, hidden: Tensor, projected: Tensor | None
+    ) -> Tensor:
+        """Scores (parents, choices) of one refinement of a packed pass."""
+        vectors = None if projected is None else projected[step.query]
+        scores = self.logits(depth, hidden[step.query, step.row], vectors)
+        if step.prior is None or self.prior is None:
+            return scores
+        added = self.prior.scales[depth] * step.prior
+        return scores.index_put((step.legal_parent, step.legal), added, accumulate=True)
+
     def logits(self, depth: int, hidden: Tensor, projected: Tensor | None) -> Tensor:
-        """Scores (n, choices at depth + 1) of decoder states (n, d) that stand at ``depth``."""
+        """Scores (n, choices at depth + 1) of decoder states (n, d) that stand at ``depth``.
+
+        A prior that is projected onto a tree is not in them: it knows nodes, not codes.
+        """
         scores: Tensor = self.code_outputs[depth](hidden)
-        if self.prior is not None:
+        if self.prior is None:
+            return scores
+        scores = self.prior.own[depth] * scores
+        if not self.prior.projected:
             assert projected is not None, "this model's prior reads a projected query vector"
-            scores = scores + self.prior(depth, projected)
+            scores = scores + self.prior.of_codes(depth, projected)
         return scores
 
     def sequence(self, inputs: Tensor, memory: Memory) -> Tensor:

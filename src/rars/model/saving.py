@@ -24,15 +24,13 @@ from rars.model import backbone as backbones
 from rars.model.categories import CategoryStates
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
-from rars.model.retriever import Retriever, SemanticPrior
+from rars.model.prior import SemanticPrior
+from rars.model.retriever import Retriever
 from rars.model.tokenizer import QueryTokenizer
 from rars.tree import SidVocabulary
 from rars.tree.categories import CategoryTree
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-
-# With a prior, the decoder's own logits start this small beside it.
-_OWN_PART = 0.1
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,10 @@ def _assemble(architecture: Architecture, made: backbones.Backbone) -> Retriever
         categories = CategoryStates(
             decoder.width, architecture.categories, architecture.category_mode
         )
-    prior = SemanticPrior(architecture.prior, slots) if architecture.prior else None
+    prior = None
+    if architecture.prior:
+        siblings = architecture.normaliser == "children"
+        prior = SemanticPrior(architecture.prior, slots, projected=siblings)
     return Retriever(encoder, decoder, slots, categories, prior)
 
 
@@ -187,7 +188,7 @@ def _use_codewords(
     for depth, size in enumerate(model.slots):
         words = torch.from_numpy(np.array(codewords[depth], dtype=np.float32))[:size]
         if model.prior is not None:
-            getattr(model.prior, f"codewords_{depth}")[: len(words)] = words
+            model.prior.codewords(depth)[: len(words)] = words
         mapped = words @ shared
         spread = float(mapped.std())
         # A small catalogue may be spelled out before its last codes: those keep their random start.
@@ -196,8 +197,6 @@ def _use_codewords(
             outputs[depth].weight[: len(words)] = mapped * width**-0.5
             if depth < len(inputs):
                 inputs[depth].weight[: len(words)] = mapped
-        if model.prior is not None:
-            outputs[depth].weight.mul_(_OWN_PART)
     reader = model.encoder.from_vector
     if aligned and reader is not None and reader.in_features == dim:
         reader.weight[:width] = shared.T

@@ -55,6 +55,8 @@ class Guide:
     ``admitted``    the prefixes each query may use; None for all
     ``evidence``    per query; ``mask`` says at which depths it counts, ``weight`` how much (lambda_comp)
     ``normaliser``  the one the model was trained with: over its ``depth``, or over its legal ``children``
+    ``prior``       what the model's prior gives each node, (queries, nodes) for each depth, where it is
+                    projected onto the tree
     """
 
     admitted: Admission | None = None
@@ -62,6 +64,7 @@ class Guide:
     mask: tuple[bool, ...] = ()
     weight: float = 2.0
     normaliser: str = "depth"
+    prior: Sequence[Floats] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,6 +259,8 @@ def step_gain(
         gained = torch.log_softmax(logits, dim=-1).flatten(0, 1)[beam, slots]
     else:
         gained = logits.flatten(0, 1)[beam, slots]
+        if guide.prior is not None:
+            gained = gained + torch.from_numpy(guide.prior[depth][flat // logits.shape[1], child])
         gained = gained - group_logsumexp(gained, beam, logits.shape[0] * logits.shape[1])[beam]
     return np.where(free, 0.0, gained.double().numpy())
 

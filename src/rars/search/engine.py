@@ -16,10 +16,11 @@ import torch
 
 from rars.data import Dataset
 from rars.identifiers import Identifiers
+from rars.model.prior import Measure
 from rars.model.retriever import Retriever
 from rars.model.saving import Ready
 from rars.search.beam import Begun, Found, Guide, beam_search, items_of
-from rars.search.reading import QueryReader
+from rars.search.reading import QueryReader, measure_of, prior_of_nodes
 from rars.tree import PrefixTree
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -35,12 +36,14 @@ class Engine:
     ready: Ready
     tree: PrefixTree
     reader: QueryReader
+    measure: Measure | None = None
 
     @classmethod
     def of(cls, ready: Ready, identifiers: Identifiers) -> Engine:
         """Open what the model needs to read a query."""
         tree = PrefixTree.build(identifiers.codes)
-        return cls(ready, tree, QueryReader.of(ready, identifiers))
+        measure = measure_of(ready, tree)
+        return cls(ready, tree, QueryReader.of(ready, identifiers), measure)
 
     def search(
         self,
@@ -74,7 +77,10 @@ class Engine:
             Begun.of(model, encoded),
             projected=projected,
             width=width,
-            guide=Guide(normaliser=self.ready.architecture.normaliser),
+            guide=Guide(
+                normaliser=self.ready.architecture.normaliser,
+                prior=prior_of_nodes(model, self.measure, projected),
+            ),
         )
 
 

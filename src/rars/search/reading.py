@@ -1,7 +1,7 @@
 """Query texts to what the model reads: the one way, in training's validation and in every search.
 
-Owns: cleaning a text, its tokens, its sentence vector and that vector in codeword space. Ignores trees and
-items.
+Owns: cleaning a text, its tokens, its sentence vector, that vector in codeword space, and what a prior makes
+of it on a tree. Ignores items.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,13 @@ from rars.identifiers.embed import Embedder
 from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.residual import ResidualQuantizer
 from rars.model.encoder import Encoded
+from rars.model.prior import Measure
 from rars.model.retriever import Retriever
 from rars.model.saving import Ready
+from rars.tree import PrefixTree
 
 Points = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.floating[Any]]
 
 LONGEST = 10_000
 """Characters of a query that are read; models read far fewer."""
@@ -139,3 +143,18 @@ class QueryReader:
             tokens[index, : len(ids)] = torch.from_numpy(ids)
             mask[index, : len(ids)] = 1
         return tokens, mask
+
+
+def measure_of(ready: Ready, tree: PrefixTree) -> Measure | None:
+    """What the model's prior says of a catalogue, if it has one that is projected onto the tree."""
+    prior = ready.model.prior
+    return None if prior is None else prior.measure(tree, ready.architecture.vocabulary)
+
+
+def prior_of_nodes(
+    model: Retriever, measure: Measure | None, projected: Tensor | None
+) -> list[Floats] | None:
+    """The prior's term of every node for encoded queries, (queries, nodes) for each depth."""
+    if measure is None or model.prior is None or projected is None:
+        return None
+    return model.prior.of_nodes(measure, projected)

@@ -20,6 +20,7 @@ from rars import artifacts
 from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import saving
+from rars.model.prior import Measure
 from rars.model.saving import Ready
 from rars.runs import Run
 from rars.search.beam import Begun, Found, Guide, beam_search, items_of
@@ -28,7 +29,7 @@ from rars.search.explaining import Explanation, PathTrace, explain
 from rars.search.index import MODEL_KIND, IndexVersion, home
 from rars.search.narrowing import Narrow
 from rars.search.precision import Precision, at_precision
-from rars.search.reading import QueryReader, checked
+from rars.search.reading import QueryReader, checked, measure_of, prior_of_nodes
 from rars.search.routing import Admission, Routes, Shared, admit_leaves
 from rars.search.rules import Hybrid, Rule, Weighed, weigh
 from rars.tree import PrefixTree
@@ -119,6 +120,7 @@ class Retriever:
     routes: Routes | None
     loose: Shared | None
     hybrid: Hybrid
+    measure: Measure | None = None
 
     @classmethod
     def load(
@@ -149,7 +151,9 @@ class Retriever:
                 marks[index.tree.leaves_of(outside)] = True
                 loose = Shared.of(index.tree, marks)
         reader = QueryReader.of(ready, identifiers)
-        return cls(run, ready, reader, index, routes, loose, stored_hybrid(run, index))
+        measure = measure_of(ready, index.tree)
+        hybrid = stored_hybrid(run, index)
+        return cls(run, ready, reader, index, routes, loose, hybrid, measure)
 
     @property
     def tree(self) -> PrefixTree:
@@ -274,6 +278,7 @@ class Retriever:
             mask=plan.rule.mask,
             weight=plan.rule.weight,
             normaliser=self.ready.architecture.normaliser,
+            prior=prior_of_nodes(self.ready.model, self.measure, projected),
         )
         found = (exact_search if plan.exact else beam_search)(
             self.ready.model,

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import torch
 
 from rars.model.batch import Batch, CategoryTargets, Refinement
+from rars.model.prior import Measure
 from rars.tree import END, PrefixTree, Projection, Relevance, SidVocabulary, project
 from rars.tree.categories import CategoryTree
 
@@ -55,6 +56,8 @@ class TrainingSet:
     weight: Floats
     vectors: Floats | None = None
     projected: Floats | None = None
+    measure: Measure | None = None
+    """What the semantic prior says of the tree, where codes compete with their siblings alone."""
     categories: tuple[Entries, ...] = ()
     latent_rows: int = 0
     with_siblings: bool = True
@@ -154,7 +157,7 @@ def pack(
         tokens=tokens,
         mask=mask,
         vectors=_taken(data.vectors, queries),
-        projected=_taken(data.projected, queries),
+        projected=_taken(data.projected if data.measure is None else None, queries),
         positions=positions,
         visible=visible,
         refinements=refinements,
@@ -189,6 +192,7 @@ def _refinements(
     codes = np.zeros((n, 0), dtype=np.int64)
     path = np.zeros((n, 0), dtype=np.int64)
     edge, found, placed = np.arange(n), [], []
+    prior = _prior(data, queries)
     for depth in range(data.tree.depth):
         above, below = data.levels[depth], data.levels[depth + 1]
         row = used[query] + _rank(query)
@@ -200,7 +204,7 @@ def _refinements(
         parent = place[_local(above.start, queries, below.parent[child], child_query)]
         kept = parent >= 0
         child, child_query, parent = child[kept], child_query[kept], parent[kept]
-        legal_start, legal = _legal(data, depth, above.node[index])
+        owner, legal_node, legal = _legal(data, depth, above.node[index])
         weight = data.weight[queries]
         found.append(
             Refinement(
@@ -213,8 +217,9 @@ def _refinements(
                 slot=_long(below.slot[child]),
                 share=_real(below.mass[child] / above.mass[index][parent]),
                 pairs=_real(below.pairs[child] * weight[child_query]),
-                legal_start=_long(legal_start),
+                legal_start=_long(np.searchsorted(owner, np.arange(len(index) + 1))),
                 legal=_long(legal),
+                prior=_real(prior[depth][query[owner], legal_node]) if prior else None,
             )
         )
         place = np.full(len(kept), -1)
@@ -227,14 +232,26 @@ def _refinements(
     return tuple(found), int(used.max()), placed
 
 
-def _legal(data: TrainingSet, depth: int, nodes: Ints) -> tuple[Ints, Ints]:
+def _legal(data: TrainingSet, depth: int, nodes: Ints) -> tuple[Ints, Ints, Ints]:
+    """All legal children of nodes at ``depth``: which of ``nodes`` owns each, the child, its slot."""
     if not data.with_siblings:
-        return np.zeros(len(nodes) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing, nothing
     owner, child = data.tree.expand(depth, nodes)
-    start = np.searchsorted(owner, np.arange(len(nodes) + 1))
     slots = data.vocabulary.slot(data.tree.codes[depth][child], depth)
-    # END sorts first among the codes but has the last slot; candidates are kept in slot order.
-    return start, slots if not data.vocabulary.ends[depth] else slots[np.lexsort((slots, owner))]
+    if data.vocabulary.ends[depth]:
+        # END sorts first among the codes but has the last slot; candidates are kept in slot order.
+        order = np.lexsort((slots, owner))
+        child, slots = child[order], slots[order]
+    return owner, child, slots
+
+
+def _prior(data: TrainingSet, queries: Ints) -> tuple[Floats, ...] | None:
+    """Log p0(v|u,q) of every node for every query of a batch, where the prior is projected."""
+    if data.measure is None:
+        return None
+    assert data.projected is not None
+    return data.measure.log_shares(np.asarray(data.projected[queries]))
 
 
 def _visibility(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import torch
+from torch import Tensor
 
 from rars import artifacts
 from rars.config import Recipe
@@ -30,16 +31,19 @@ from rars.identifiers import (
 )
 from rars.identifiers.residual import ResidualQuantizer
 from rars.model.backbone import PRESETS
-from rars.model.retriever import SemanticPrior
+from rars.model.prior import SemanticPrior
 from rars.model.saving import Ready, build
 from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tokenizer
 from rars.training import pseudo
-from rars.training.packing import TrainingSet, training_set
+from rars.training.packing import Entries, TrainingSet, training_set
 from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree
 
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.integer[Any]]
 
+_SAMPLE, _CELLS = 1000, 20_000_000
+"""Training queries that calibrate the prior: at the most, and times the identifiers of the catalogue."""
 _SCALES = tuple(2.0**power for power in np.arange(-2, 8.5, 0.5))
 Advance = Callable[[int, int], None]
 
@@ -105,8 +109,10 @@ def prepare(
         skip_decided=recipe.model.normaliser == "children",
         with_siblings=recipe.objective.structure != "none" or recipe.model.normaliser == "children",
     )
-    if ready.model.prior is not None:
-        calibrate(ready.model.prior, data, len(asked) or len(texts))
+    prior = ready.model.prior
+    if prior is not None:
+        calibrate(prior, data, len(asked) or len(texts))
+        data = replace(data, measure=prior.measure(tree, vocabulary))
     sources = [dataset.digest, recipe.model_dump(mode="json"), _digest(identifiers)]
     suffixed = identifiers.depth > len(identifiers.quantizer.sizes)
     return Prepared(
@@ -120,26 +126,39 @@ def prepare(
     )
 
 
-def calibrate(prior: SemanticPrior, data: TrainingSet, pool: int, sample: int = 1000) -> None:
-    """Start the prior's scale of each depth where it alone explains training identifiers best.
+def calibrate(prior: SemanticPrior, data: TrainingSet, pool: int) -> None:
+    """Start the prior as sharp as it alone explains training identifiers best.
 
     Similarities of unit vectors are small: taken as they are, the softmax over them is nearly flat, and the
     first steps of training would drown the prior.
     """
+    leaves = data.tree.n_leaves
+    sample = max(1, min(_SAMPLE, _CELLS // leaves)) if prior.projected else _SAMPLE
     chosen = np.random.default_rng(0).permutation(pool)[:sample]
     assert data.projected is not None
-    projected = torch.from_numpy(np.array(data.projected[chosen], dtype=np.float32))
-    for depth, level in enumerate(data.levels[1:]):
-        entry = np.concatenate([np.arange(*level.start[q : q + 2]) for q in chosen])
-        row = np.repeat(np.arange(len(chosen)), np.diff(level.start)[chosen])
-        weight = torch.from_numpy(level.mass[entry].astype(np.float32))
-        similar = projected @ getattr(prior, f"codewords_{depth}").T
-        fits = []
-        for scale in _SCALES:
-            log_p = torch.log_softmax(scale * similar, dim=-1)
-            fits.append(float((weight * log_p[row, level.slot[entry]]).sum()))
-        with torch.no_grad():
-            prior.scales[depth] = _SCALES[int(np.argmax(fits))]
+    vectors = np.array(data.projected[chosen], dtype=np.float32)
+    measure = prior.measure(data.tree, data.vocabulary)
+    with torch.no_grad():
+        if measure is not None:
+            similar = torch.from_numpy(measure.similarities(vectors))
+            prior.sharpness.fill_(_sharpest(similar, data.levels[-1], chosen, node=True))
+            return
+        for depth, level in enumerate(data.levels[1:]):
+            similar = torch.from_numpy(vectors) @ prior.codewords(depth).T
+            prior.scales[depth] = _sharpest(similar, level, chosen, node=False)
+
+
+def _sharpest(similar: Tensor, level: Entries, chosen: Ints, *, node: bool) -> float:
+    """The factor at which a softmax over similarities (queries, choices) fits the relevance best."""
+    entry = np.concatenate([np.arange(*level.start[q : q + 2]) for q in chosen])
+    row = np.repeat(np.arange(len(chosen)), np.diff(level.start)[chosen])
+    choice = (level.node if node else level.slot)[entry]
+    weight = torch.from_numpy(level.mass[entry].astype(np.float32))
+    fits = [
+        float((weight * torch.log_softmax(scale * similar, dim=-1)[row, choice]).sum())
+        for scale in _SCALES
+    ]
+    return float(_SCALES[int(np.argmax(fits))])
 
 
 def query_tokenizer(dataset: Dataset, recipe: Recipe, queries: Sequence[str]) -> QueryTokenizer:

@@ -1,0 +1,163 @@
+"""The semantic prior: what the query vector alone says about identifiers, as logits.
+
+Owns: the similarity q . x(s) of a query vector to an identifier's reconstruction x(s), the sum of its
+codewords, divided among the codes of s. A model whose own part starts near zero starts as the untrained
+reconstruction retriever. Ignores how query vectors and codewords are made.
+
+How it is divided depends on what a code competes with (``model.normaliser``):
+
+- all codes of its ``depth``: each code gets its own term, a_l q . c_l. Summed along a path they are the
+  similarity, and the normaliser is the same for all prefixes of a depth.
+- its legal siblings (``children``): normalised among siblings, the same terms would forget how well the
+  parent matched. So the measure p0(s|q) ~ exp(beta q . x(s)) over the catalogue's identifiers is projected
+  onto the tree, as relevance is (Eq. projection), and a child gets a_l log p0(v|u,q).
+
+The decoder's own part counts b_l times, little at first. The scales a_l and b_l are learned, beta is
+calibrated before training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from rars.tree import PrefixTree, SidVocabulary
+
+OWN_PART = 0.1
+"""How much the decoder's own logits count at first."""
+
+Ints = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.floating[Any]]
+
+
+class SemanticPrior(nn.Module):
+    """Codewords, the learned scales of each depth, and (``projected`` form) the sharpness of the measure.
+
+    ``scales`` is how much the prior counts, ``own`` how much the decoder's own logits beside it. END has no
+    codeword: what it stands for is zero.
+    """
+
+    sharpness: Tensor
+
+    def __init__(self, dim: int, slots: tuple[int, ...], *, projected: bool = False) -> None:
+        super().__init__()
+        self.projected = projected
+        self.scales = nn.Parameter(torch.ones(len(slots)))
+        self.own = nn.Parameter(torch.full((len(slots),), OWN_PART))
+        self.register_buffer("sharpness", torch.ones(()))
+        for depth, size in enumerate(slots):
+            self.register_buffer(f"codewords_{depth}", torch.zeros(size, dim))
+
+    def codewords(self, depth: int) -> Tensor:
+        """(choices at depth + 1, dim)."""
+        words: Tensor = getattr(self, f"codewords_{depth}")
+        return words
+
+    def of_codes(self, depth: int, vectors: Tensor) -> Tensor:
+        """Each code's own term: logits (..., choices) for query vectors (..., dim)."""
+        return self.scales[depth] * (vectors @ self.codewords(depth).T)
+
+    def of_nodes(self, measure: Measure, vectors: Tensor) -> list[Floats]:
+        """Each node's term in the projected form: (queries, nodes) for each depth."""
+        scales = self.scales.tolist()
+        shares = measure.log_shares(vectors.cpu().numpy())
+        return [scale * share for scale, share in zip(scales, shares, strict=True)]
+
+    def measure(self, tree: PrefixTree, vocabulary: SidVocabulary) -> Measure | None:
+        """p0 over the identifiers of a catalogue, as sharp as it was calibrated; None in the other form."""
+        if not self.projected:
+            return None
+        words = [self.codewords(depth).detach().cpu().numpy() for depth in range(tree.depth)]
+        return Measure(tree, vocabulary, words, float(self.sharpness))
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """p0(s|q) ~ exp(sharpness q . x(s)) over the identifiers of a tree."""
+
+    tree: PrefixTree
+    vocabulary: SidVocabulary
+    codewords: Sequence[Floats]
+    sharpness: float = 1.0
+
+    @cached_property
+    def _slots(self) -> list[Ints]:
+        """The slot of every node of each depth."""
+        return [self.vocabulary.slot(codes, d) for d, codes in enumerate(self.tree.codes)]
+
+    @cached_property
+    def _parents(self) -> list[Ints]:
+        """The parent of every node of each depth."""
+        return [
+            np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
+            for pointers in self.tree.children
+        ]
+
+    @cached_property
+    def _contested(self) -> list[_Contested]:
+        return [_Contested.of(pointers) for pointers in self.tree.children]
+
+    def similarities(self, vectors: Floats) -> Floats:
+        """Q . x(s) of every identifier, (queries, leaves), for query vectors (queries, dim)."""
+        found = np.zeros((len(vectors), 1), dtype=vectors.dtype)
+        for depth, words in enumerate(self.codewords):
+            terms = vectors @ words.T.astype(vectors.dtype)
+            # What goes on after its end has no choice left, and may have no slot: it adds nothing.
+            terms = np.pad(terms, ((0, 0), (0, 1)))
+            found = found.take(self._parents[depth], axis=1)
+            found += terms.take(self._slots[depth], axis=1)
+        return found
+
+    def log_shares(self, vectors: Floats) -> tuple[Floats, ...]:
+        """Log p0(v|u,q) of every node v below its parent u: (queries, nodes) for each depth."""
+        mass = self.sharpness * self.similarities(vectors)
+        shares: list[Floats] = []
+        for depth in range(self.tree.depth - 1, -1, -1):
+            mass, share = self._contested[depth].divided(mass, self.tree.children[depth][:-1])
+            shares.append(share)
+        return tuple(shares[::-1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Contested:
+    """The nodes of one depth that have siblings: an only child takes all there is, and most are one.
+
+    ``node``   (c,) the nodes, in order; ``group`` (c,) which family each belongs to
+    ``first``  (f,) where each family begins in them; ``parent`` (f,) whose children they are
+    """
+
+    node: Ints
+    group: Ints
+    first: Ints
+    parent: Ints
+
+    @classmethod
+    def of(cls, pointers: Ints) -> _Contested:
+        """Of the child pointers of the depth above."""
+        counts = np.diff(pointers)
+        parent = np.flatnonzero(counts > 1)
+        sizes = counts[parent]
+        first = np.cumsum(sizes) - sizes
+        group = np.repeat(np.arange(len(parent)), sizes)
+        return cls(
+            pointers[parent][group] + np.arange(len(group)) - first[group], group, first, parent
+        )
+
+    def divided(self, mass: Floats, eldest: Ints) -> tuple[Floats, Floats]:
+        """Log mass of all parents, and of every node as a share of its parent's, from that of nodes."""
+        above, share = mass.take(eldest, axis=1), np.zeros_like(mass)
+        if len(self.node):
+            part = mass.take(self.node, axis=1)
+            top = np.maximum.reduceat(part, self.first, axis=1)
+            sums = np.add.reduceat(np.exp(part - top.take(self.group, axis=1)), self.first, axis=1)
+            total = top + np.log(sums)
+            above[:, self.parent] = total
+            share[:, self.node] = part - total.take(self.group, axis=1)
+        return above, share

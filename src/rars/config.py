@@ -132,8 +132,10 @@ class ModelSettings(Section):
     aligned_codes: bool = False
     """Start the code tables from the identifier learner's codebooks, aligned with the query vector; without
     effect on identifiers that have no codebooks shared by all prefixes."""
-    prior: bool = False
-    """Add query vector . codeword to the logits; the decoder's own part starts small."""
+    prior: Literal["off", "codes", "identifiers"] = "off"
+    """Add what the query vector alone says to the logits; the decoder's own part starts small. ``codes``: the
+    dot product with each code's codeword. ``identifiers``: the softmax over whole identifiers, projected onto
+    the tree (normaliser ``children`` only)."""
     vector_tokens: int = Field(4, ge=0)
     """Encoder tokens made from the query's sentence vector (offline backbones)."""
     max_tokens: PositiveInt = 32
@@ -141,6 +143,12 @@ class ModelSettings(Section):
     """Sub-words of the offline tokenizer."""
     dropout: float | None = Field(None, ge=0, lt=1)
     freeze_encoder: bool = False
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.prior == "identifiers" and self.normaliser != "children":
+            raise ValueError("prior 'identifiers' needs normaliser 'children'")
+        return self
 
 
 class ObjectiveSettings(Section):

@@ -153,6 +153,23 @@ def test_weights_of_another_model_are_refused(tmp_path):
         saving.load(tmp_path)
 
 
+@pytest.mark.parametrize("change", [{"prior_form": None}, {"unheard_of": 1}])
+def test_a_model_of_another_version_is_one_sentence(tmp_path, change):
+    checkpoint(tmp_path / "checkpoint", "t5")
+    _, ready = built(tmp_path / "checkpoint", "t5")
+    saving.save(ready, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text()) | change
+    config = {key: value for key, value in config.items() if value is not None}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(RarsError, match=r"config\.json is of another version of rars"):
+        saving.load(tmp_path)
+
+
+def test_a_prior_over_identifiers_needs_sibling_competition():
+    with pytest.raises(ValueError, match="needs normaliser 'children'"):
+        ModelSettings(prior="identifiers")
+
+
 def test_codebooks_without_content_leave_the_tables_as_they_were():
     """A small catalogue is spelled out by its first codes: the later codebooks are all zeros."""
     example = Example(latent=False)

@@ -15,7 +15,7 @@ WHOLE = "practical"
 PARTS = {
     "untrained": ("untrained start", ("training.learning_rate=1e-12", "training.epochs=1")),
     "no-fit": ("without fitted identifiers", ("identifiers.fit=false",)),
-    "no-prior": ("without the prior", ("model.prior=false",)),
+    "no-prior": ("without the prior", ("model.prior=off",)),
     "no-aligned": ("without aligned tables", ("model.aligned_codes=false",)),
     "no-pseudo": ("without pseudo-queries", ("training.pseudo.share=0",)),
     "no-tree": ("without the tree loss", ("objective.structure=none",)),

@@ -4,13 +4,13 @@ Owns: the similarity q . x(s) of a query vector to an identifier's reconstructio
 codewords, divided among the codes of s. A model whose own part starts near zero starts as the untrained
 reconstruction retriever. Ignores how query vectors and codewords are made.
 
-How it is divided depends on what a code competes with (``model.normaliser``):
+Two forms (``model.prior``):
 
-- all codes of its ``depth``: each code gets its own term, a_l q . c_l. Summed along a path they are the
-  similarity, and the normaliser is the same for all prefixes of a depth.
-- its legal siblings (``children``): normalised among siblings, the same terms would forget how well the
-  parent matched. So the measure p0(s|q) ~ exp(beta q . x(s)) over the catalogue's identifiers is projected
-  onto the tree, as relevance is (Eq. projection), and a child gets a_l log p0(v|u,q).
+- ``codes``: each code gets its own term, a_l q . c_l. Summed along a path they are the similarity; so are the
+  log-probabilities where all codes of a depth compete. Among legal siblings alone every parent has a
+  normaliser of its own, and the product of local softmaxes forgets how well the parent matched.
+- ``identifiers``: there, the measure p0(s|q) ~ exp(beta q . x(s)) over the catalogue's identifiers is
+  projected onto the tree, as relevance is (Eq. projection), and a child gets a_l log p0(v|u,q).
 
 The decoder's own part counts b_l times, little at first. The scales a_l and b_l are learned, beta is
 calibrated before training.

@@ -37,9 +37,9 @@ CONFIG, WEIGHTS = "config.json", "model.safetensors"
 class Architecture:
     """Everything about a retriever except its weights; JSON on disk.
 
-    ``vector`` is the width of the query's sentence vector (0: the encoder reads none), ``prior`` that of the
-    codeword space (0: no prior), ``embedder`` how the vector is made, ``normaliser`` what a code competes
-    with.
+    ``vector`` is the width of the query's sentence vector (0: the encoder reads none), ``embedder`` how it is
+    made, ``prior`` the width of the codeword space (0: no prior), ``prior_form`` how a prior is divided among
+    codes, ``normaliser`` what a code competes with.
     """
 
     backbone: dict[str, Any]
@@ -50,6 +50,7 @@ class Architecture:
     vector: int
     vector_tokens: int
     prior: int
+    prior_form: str
     normaliser: str
     embedder: str
     tokenizer: dict[str, Any]
@@ -92,7 +93,8 @@ def build(
         category_mode=settings.categories,
         vector=vector if offline and settings.vector_tokens else 0,
         vector_tokens=settings.vector_tokens if offline and vector else 0,
-        prior=codewords[0].shape[1] if settings.prior and codewords else 0,
+        prior=codewords[0].shape[1] if settings.prior != "off" and codewords else 0,
+        prior_form=settings.prior,
         normaliser=settings.normaliser,
         embedder=embedder,
         tokenizer=tokenizer.facts,
@@ -125,8 +127,13 @@ def load(folder: Path) -> Ready:
     saved = artifacts.read_json(folder / CONFIG)
     if saved.pop("model_type", None) != "rars-retriever":
         raise RarsError(f"{folder / CONFIG} does not describe a rars retriever.")
-    lists = {key: tuple(saved[key]) for key in ("sizes", "ends", "categories")}
-    architecture = Architecture(**(saved | lists))
+    try:
+        lists = {key: tuple(saved[key]) for key in ("sizes", "ends", "categories")}
+        architecture = Architecture(**(saved | lists))
+    except (KeyError, TypeError) as error:
+        raise RarsError(
+            f"{folder / CONFIG} is of another version of rars ({error}); train the model again."
+        ) from error
     model = _assemble(architecture, backbones.rebuild(architecture.backbone))
     try:
         weights = safetensors.torch.load_file(folder / WEIGHTS)
@@ -168,8 +175,8 @@ def _assemble(architecture: Architecture, made: backbones.Backbone) -> Retriever
         )
     prior = None
     if architecture.prior:
-        siblings = architecture.normaliser == "children"
-        prior = SemanticPrior(architecture.prior, slots, projected=siblings)
+        projected = architecture.prior_form == "identifiers"
+        prior = SemanticPrior(architecture.prior, slots, projected=projected)
     return Retriever(encoder, decoder, slots, categories, prior)
 
 

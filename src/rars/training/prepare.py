@@ -176,13 +176,13 @@ def query_vectors(
 ) -> tuple[Floats | None, Floats | None]:
     """Sentence vectors of queries, and the same in codeword space, where the recipe needs them."""
     reads = recipe.model.backbone in PRESETS and recipe.model.vector_tokens > 0
-    if not reads and not recipe.model.prior:
+    if not reads and recipe.model.prior == "off":
         return None, None
     embedder = open_embedder(identifiers.settings.embedder)
     vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
     vectors = identifiers.query_space(vectors)
     projected = None
-    if recipe.model.prior:
+    if recipe.model.prior != "off":
         projected = _residual(identifiers).project(vectors)
     return np.asarray(vectors) if reads else None, projected
 
@@ -205,7 +205,7 @@ def category_tree(
 def _codewords(identifiers: Identifiers, recipe: Recipe) -> list[Floats] | None:
     """The codebooks, where the recipe starts anything from them."""
     residual = isinstance(identifiers.quantizer, ResidualQuantizer)
-    if not recipe.model.prior and not (recipe.model.aligned_codes and residual):
+    if recipe.model.prior == "off" and not (recipe.model.aligned_codes and residual):
         return None
     quantizer = _residual(identifiers)
     found = [quantizer.codewords(depth) for depth in range(len(quantizer.sizes))]

@@ -3,8 +3,8 @@
 Owns: the small grid and what counts as better. Test queries are never looked at.
 
 First the weights of the parts: what orders items best by evidence alone, without the model. Then, with these,
-how much evidence counts beside the model and whether prefixes are scored by bounds or by sums. Better is a
-higher mean of nDCG@10 and Recall@100.
+how much evidence counts beside the model, how much of a prior over identifiers is left beside dense evidence,
+and whether prefixes are scored by bounds or by sums. Better is a higher mean of nDCG@10 and Recall@100.
 
 A catalogue without judged validation queries is asked pseudo-queries, each made of one item's own words: an
 easy known-item search, which tells evidence that works from a model that knows little.
@@ -48,6 +48,8 @@ SHARES = (
 """BM25 and dense."""
 PAPER = (0.0, 0.1, 0.2, 0.4)
 WEIGHTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+PRIORS = (1.0, 0.5)
+"""Where the model has a prior over identifiers."""
 
 _K = 100
 _STREAM = 1_000_000
@@ -72,7 +74,8 @@ def choose_hybrid(
     # tell neither what a match is worth nor how far to trust the model's order, so evidence keeps its own.
     paper = PAPER if judged else (Hybrid().paper,)
     bounds = (True, False) if judged else (True,)
-    total = len(SHARES) * len(paper) + len(bounds) * len(WEIGHTS)
+    priors = PRIORS if judged and retriever.measure is not None else (Hybrid().prior,)
+    total = len(SHARES) * len(paper) + len(priors) * len(bounds) * len(WEIGHTS)
     tried: list[tuple[float, Hybrid]] = []
 
     def best(candidates: Iterator[tuple[Hybrid, Ranked]]) -> Hybrid:
@@ -85,7 +88,8 @@ def choose_hybrid(
         return max(found, key=lambda pair: pair[0])[1]
 
     weights = best(_by_evidence(retriever, texts, paper))
-    chosen = best(_by_beam(retriever, texts, weights, bounds, categories))
+    beams = [replace(weights, prior=p, bound=b) for p, b in product(priors, bounds)]
+    chosen = best(_by_beam(retriever, texts, beams, categories))
     facts = {"split": split if judged else "pseudo-queries", "queries": len(queries)}
     facts |= {"quality": max(q for q, hybrid in tried if hybrid == chosen)}
     store_hybrid(retriever, chosen, chosen_on=facts)
@@ -164,12 +168,11 @@ def _parts(retriever: Retriever, texts: Sequence[str]) -> list[dict[str, npt.NDA
 def _by_beam(
     retriever: Retriever,
     texts: Sequence[str],
-    weights: Hybrid,
-    bounds: Sequence[bool],
+    settings: Sequence[Hybrid],
     categories: Categories,
 ) -> Iterator[tuple[Hybrid, Ranked]]:
-    for bound, weight in product(bounds, WEIGHTS):
-        hybrid = replace(weights, weight=weight, bound=bound)
+    for setting, weight in product(settings, WEIGHTS):
+        hybrid = replace(setting, weight=weight)
         rule = Rule.parse("hybrid", retriever.tree.depth, hybrid)
         found = retriever.rank_many(texts, _K, rule=rule, categories=categories)
         yield hybrid, Ranked.of_lists([items for items, _ in found], [s for _, s in found])

@@ -64,9 +64,9 @@ class SemanticPrior(nn.Module):
         """Each code's own term: logits (..., choices) for query vectors (..., dim)."""
         return self.scales[depth] * (vectors @ self.codewords(depth).T)
 
-    def of_nodes(self, measure: Measure, vectors: Tensor) -> list[Floats]:
-        """Each node's term in the projected form: (queries, nodes) for each depth."""
-        scales = self.scales.tolist()
+    def of_nodes(self, measure: Measure, vectors: Tensor, weight: float = 1.0) -> list[Floats]:
+        """Each node's term in the projected form, times ``weight``: (queries, nodes) for each depth."""
+        scales = (weight * self.scales).tolist()
         shares = measure.log_shares(vectors.cpu().numpy())
         return [scale * share for scale, share in zip(scales, shares, strict=True)]
 

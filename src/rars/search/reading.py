@@ -152,9 +152,9 @@ def measure_of(ready: Ready, tree: PrefixTree) -> Measure | None:
 
 
 def prior_of_nodes(
-    model: Retriever, measure: Measure | None, projected: Tensor | None
+    model: Retriever, measure: Measure | None, projected: Tensor | None, weight: float = 1.0
 ) -> list[Floats] | None:
     """The prior's term of every node for encoded queries, (queries, nodes) for each depth."""
     if measure is None or model.prior is None or projected is None:
         return None
-    return model.prior.of_nodes(measure, projected)
+    return model.prior.of_nodes(measure, projected, weight)

@@ -278,7 +278,7 @@ class Retriever:
             mask=plan.rule.mask,
             weight=plan.rule.weight,
             normaliser=self.ready.architecture.normaliser,
-            prior=prior_of_nodes(self.ready.model, self.measure, projected),
+            prior=prior_of_nodes(self.ready.model, self.measure, projected, plan.rule.prior),
         )
         found = (exact_search if plan.exact else beam_search)(
             self.ready.model,

@@ -35,6 +35,8 @@ class Hybrid:
 
     ``bm25``, ``dense``, ``paper``  weights of the parts; BM25 is divided by its maximum for the query
     ``weight``                      lambda: how much their sum counts beside the model's log-probability
+    ``prior``                       how much of a prior over identifiers is left beside dense evidence, which
+                                    says the same once more
     ``bound``                       True: a prefix is scored by the best item below it, once (see ``Bound``);
                                     False: maxima of all depths are added up, as in the paper's rule
     """
@@ -43,6 +45,7 @@ class Hybrid:
     dense: float = 0.4
     paper: float = 0.2
     weight: float = 5.0
+    prior: float = 1.0
     bound: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -83,6 +86,11 @@ class Rule:
                 f"--rule {name} has {len(name)} digits, but identifiers have {depth} codes."
             )
         return cls(name, tuple(digit == "1" for digit in name), PAPER_WEIGHT)
+
+    @property
+    def prior(self) -> float:
+        """How much of the model's prior over identifiers counts."""
+        return 1.0 if self.hybrid is None else self.hybrid.prior
 
     @property
     def guides(self) -> bool:

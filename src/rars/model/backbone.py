@@ -92,7 +92,8 @@ def encoder_only(name: str, layers: int | None = None, dropout: float | None = N
         model = AutoModel.from_pretrained(source)
     width = model.config.hidden_size
     decoder = T5Config(
-        vocab_size=1,
+        vocab_size=1,  # it reads codes, not words
+        eos_token_id=None,
         d_model=width,
         d_kv=width // model.config.num_attention_heads,
         num_heads=model.config.num_attention_heads,

@@ -1,0 +1,99 @@
+"""Searching with a prior over identifiers: pruned or not, beside evidence, in a catalogue that changes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from rars.evaluation.hybrid import PRIORS, choose_hybrid
+from rars.runs import Run
+from rars.search import catalog
+from rars.search.retriever import Retriever
+from rars.search.rules import Hybrid, Rule
+from tests.search.trained import make_run
+
+TEXTS = ["black bottle 0.75 l", "running shoes", "gift for my sister"]
+
+
+@pytest.fixture(scope="module")
+def practical(tmp_path_factory):
+    # A rate that changes nothing: what is found is what the prior says.
+    return make_run(
+        tmp_path_factory.mktemp("prior"),
+        "run",
+        "training.learning_rate=1e-12",
+        "training.epochs=1",
+        recipe="practical",
+    )
+
+
+@pytest.fixture
+def run(practical, tmp_path):
+    return shutil.copytree(practical, tmp_path / "run")
+
+
+def similarities(retriever, texts):
+    """q . x of every item, by the definition: the reconstruction of its identifier."""
+    _, projected = retriever.reader.encode(texts)
+    prior, slots = retriever.ready.model.prior, retriever.tree.identifiers(range(len(retriever)))
+    words = [prior.codewords(depth).numpy() for depth in range(retriever.tree.depth)]
+    items = sum(words[depth][slots[:, depth]] for depth in range(retriever.tree.depth))
+    return projected.numpy() @ items.T
+
+
+def test_an_untrained_model_ranks_by_reconstruction(practical):
+    retriever = Retriever.load(practical)
+    assert retriever.measure is not None
+    # The decoder's own part is small at first, not nothing: leave it out here.
+    retriever.ready.model.prior.own.data.zero_()
+    for text, expected in zip(TEXTS, similarities(retriever, TEXTS), strict=True):
+        [(items, scores)] = retriever.rank_many([text], 300, rule="ar", categories=None)
+        assert len(items) == 300
+        np.testing.assert_allclose(
+            expected[items], np.sort(expected)[::-1], atol=1e-4, err_msg="not in order"
+        )
+        assert np.exp(np.unique(scores.astype(np.float32))).sum() <= 1 + 1e-3
+
+
+def test_beam_and_exact_search_agree(practical):
+    retriever = Retriever.load(practical)
+    for rule in ("ar", "all", "hybrid"):
+        beam, exact = (
+            retriever.rank_many(TEXTS, 300, rule=rule, categories=None, exact=exact)
+            for exact in (False, True)
+        )
+        for (items, scores), (same, others) in zip(beam, exact, strict=True):
+            assert items.tolist() == same.tolist()
+            np.testing.assert_allclose(scores, others, atol=1e-4)
+
+
+def test_hybrid_may_count_less_of_the_prior_and_the_models_own_rules_all_of_it(practical):
+    retriever = Retriever.load(practical)
+    depth = retriever.tree.depth
+    assert [Rule.parse(rule, depth).prior for rule in ("ar", "all", "1" * depth)] == [1.0] * 3
+    whole, half = (
+        retriever.rank_many(TEXTS, 300, rule=Rule.parse("hybrid", depth, Hybrid(prior=share)))
+        for share in (1.0, 0.5)
+    )
+    assert any((a[0] != b[0]).any() for a, b in zip(whole, half, strict=True))
+
+
+def test_the_share_of_the_prior_is_chosen_and_kept(run):
+    retriever = Retriever.load(run)
+    chosen = choose_hybrid(retriever, retriever.run.dataset(), most=10)
+    assert chosen.prior in PRIORS
+    assert Retriever.load(run).hybrid == chosen
+
+
+def test_new_items_have_their_share(run, tmp_path):
+    path = tmp_path / "new.jsonl"
+    path.write_text(json.dumps({"id": "N1", "title": "black bottle 0.75 l"}) + "\n")
+    catalog.add_items(Run.open(run), path)
+    retriever = Retriever.load(run)
+    assert len(retriever) == 301
+    found = retriever.search("black bottle 0.75 l", 10, rule="ar", categories=None, explain=True)
+    assert "N1" in [hit.item_id for hit in found]
+    assert all(hit.explanation is not None for hit in found)

@@ -107,6 +107,14 @@ def test_a_condition_that_failed_altogether_leaves_a_dash():
     assert row_of(tables.markdown(made[0]), "RARS / AR only") == ["—"] * 5
 
 
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_differences_show_a_spread_over_seeds_where_there_are_several(seeds):
+    made = main.tables(found_of(main.STUDY, SETTING, seeds=seeds))[1]
+    assert ("over seeds" in made.columns) == (seeds > 1)
+    assert ("mean over seeds" in made.caption) == (seeds > 1)
+    assert all(len(row.cells) == len(made.columns) for block in made.blocks for row in block.rows)
+
+
 class Outside(HTMLParser):
     """Collects what a page would load, and whether its tags close."""
 

@@ -86,15 +86,17 @@ def measured(
 
 
 def differences(key: str, title: str, deltas: Sequence[Delta]) -> Table:
-    """Paired differences: over queries with interval and p-values, and over seeds."""
+    """Paired differences: over queries with interval and p-values, and over seeds if there are several."""
+    several = any(len(one.per_seed) > 1 for one in deltas)
+    columns = ("Δ", "95 % interval", "p", "p (Holm)", "over seeds")[: None if several else -1]
     made, before = [], ""
     for one in deltas:
         name = one.contrast.name
-        made.append(Row(("" if name == before else name, short(one.measure)), _difference(one)))
+        labels = ("" if name == before else name, short(one.measure))
+        made.append(Row(labels, _difference(one)[: len(columns)]))
         before = name
-    columns = ("Δ", "95 % interval", "p", "p (Holm)", "over seeds")
-    labels = ("Difference", "Measure")
-    return Table(key, title, labels, columns, (Block(tuple(made)),), caption_of_tests(deltas))
+    caption = caption_of_tests(deltas, seeds=several)
+    return Table(key, title, ("Difference", "Measure"), columns, (Block(tuple(made)),), caption)
 
 
 def caption_of_tests(deltas: Sequence[Delta], *, seeds: bool = True) -> str:
@@ -105,8 +107,10 @@ def caption_of_tests(deltas: Sequence[Delta], *, seeds: bool = True) -> str:
     if len(sizes) > 1:
         families = f"each family of {families} ({len(sizes)} families)"
     spread = "Over seeds: mean ± sample standard deviation of the differences within each seed. "
+    several = any(len(one.per_seed) > 1 for one in deltas)
+    of = "each query's mean over seeds" if several else "each query"
     return (
-        "Differences in percentage points of each query's mean over seeds; paired 95 % query-bootstrap "
+        f"Differences in percentage points of {of}; paired 95 % query-bootstrap "
         "intervals; two-sided paired sign randomisation, 10,000 draws; Holm's correction over "
         f"{families if sizes else 'no tests'}. {spread if seeds else ''}Bold: corrected p < 0.05."
     )

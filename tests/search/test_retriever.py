@@ -148,6 +148,19 @@ def test_an_explanation_adds_up_to_the_score(retriever, rule):
         assert all(0 <= step.probability <= 1 for step in steps)
 
 
+def test_a_printed_explanation_has_a_line_a_code_and_each_word_once(retriever):
+    why = retriever.search(TEXTS[0], 1, rule="all", categories=None, explain=True)[0].explanation
+    *codes, item = str(why).splitlines()
+    assert len(codes) == len(why.steps)
+    for line, step, letter in zip(codes, why.steps, "abcdefgh", strict=False):
+        assert line.split()[0] == f"{letter}{step.code}"
+        assert f"{100 * step.probability:.1f} %" in line
+        assert f"{step.evidence:+.2f}" in line
+    for match in why.reasons:
+        marked = ("+" if match.matched else "-") + match.text
+        assert item.count(marked) >= 1
+
+
 def test_an_explanation_names_what_matched(retriever):
     hit = retriever.search(TEXTS[0], 1, rule="all", categories=None, explain=True)[0]
     reasons = {(match.kind, match.text): match.matched for match in hit.explanation.reasons}

@@ -267,9 +267,10 @@ def _tree(text: str, rank: int, hit: Hit, why: Explanation) -> Tree:
 
 
 def _branch(depth: int, step: Step) -> str:
-    name = f"{'abcdefgh'[depth] if depth < 8 else depth}{step.code}"
+    from rars.search.explaining import named
+
     return (
-        f"[cyan]{name}[/cyan]  model {100 * step.probability:.1f} %  "
+        f"[cyan]{named(depth, step.code)}[/cyan]  model {100 * step.probability:.1f} %  "
         f"evidence {step.evidence:+.2f}  [dim]= {step.term:+.2f}[/dim]"
     )
 

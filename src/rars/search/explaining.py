@@ -20,6 +20,15 @@ from rars.tree import PrefixTree
 Floats = npt.NDArray[np.floating[Any]]
 
 
+def named(depth: int, code: int) -> str:
+    """A code as people read it.
+
+    >>> named(0, 57), named(3, 154)
+    ('a57', 'd154')
+    """
+    return f"{'abcdefgh'[depth] if depth < 8 else depth}{code}"
+
+
 @dataclass(frozen=True)
 class Step:
     """One code of the path.
@@ -55,6 +64,18 @@ class Explanation:
     parts: dict[str, float]
     reasons: tuple[Match, ...]
     categories: tuple[tuple[str, float], ...] = field(default=())
+
+    def __str__(self) -> str:
+        """A line a code, then what the item itself has (+) and lacks (-) of what was looked for."""
+        lines = [
+            f"{named(depth, step.code):>6}  model {100 * step.probability:5.1f} %  "
+            f"evidence {step.evidence:+.2f}  = {step.term:+.2f}"
+            for depth, step in enumerate(self.steps)
+        ]
+        found = {match.text: "+" if match.matched else "-" for match in reversed(self.reasons)}
+        words = [mark + text for text, mark in reversed(found.items())]
+        parts = [f"{name} {value:.2f}" for name, value in self.parts.items()]
+        return "\n".join([*lines, " ".join([*words, *parts])])
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

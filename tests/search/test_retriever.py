@@ -148,7 +148,7 @@ def test_an_explanation_adds_up_to_the_score(retriever, rule):
         assert all(0 <= step.probability <= 1 for step in steps)
 
 
-def test_a_printed_explanation_has_a_line_a_code_and_each_word_once(retriever):
+def test_a_printed_explanation_has_a_line_a_code_and_every_reason(retriever):
     why = retriever.search(TEXTS[0], 1, rule="all", categories=None, explain=True)[0].explanation
     *codes, item = str(why).splitlines()
     assert len(codes) == len(why.steps)

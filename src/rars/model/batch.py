@@ -95,8 +95,8 @@ class Batch:
 
     ``tokens``, ``mask``  (B, S) the query texts
     ``vectors``           (B, v) frozen sentence vectors, where the encoder reads them
-    ``projected``         (B, c) the same in the codebooks' space, where codes of the same depth
-                          compete and the model has a semantic prior
+    ``projected``         (B, c) the same in the codebooks' space, where the model's prior has a
+                          term for each code
     ``positions``         (B, T) the position of each decoder row; latent category rows come first
     ``visible``           (B, T, T) which rows a row sees: its ancestors, the latent rows and itself
     ``weight``            (B,) the weight of each query (1, less for pseudo-queries)

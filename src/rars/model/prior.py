@@ -95,17 +95,15 @@ class Measure:
     @cached_property
     def _parents(self) -> list[Ints]:
         """The parent of every node of each depth."""
-        return [
-            np.repeat(np.arange(len(pointers) - 1), np.diff(pointers))
-            for pointers in self.tree.children
-        ]
+        depths = range(1, self.tree.depth + 1)
+        return [self.tree.parents(d, np.arange(self.tree.n_nodes(d))) for d in depths]
 
     @cached_property
     def _contested(self) -> list[_Contested]:
         return [_Contested.of(pointers) for pointers in self.tree.children]
 
     def similarities(self, vectors: Floats) -> Floats:
-        """Q . x(s) of every identifier, (queries, leaves), for query vectors (queries, dim)."""
+        """Similarity q . x(s) of every identifier, (queries, leaves), for query vectors (queries, dim)."""
         found = np.zeros((len(vectors), 1), dtype=vectors.dtype)
         for depth, words in enumerate(self.codewords):
             terms = vectors @ words.T.astype(vectors.dtype)

@@ -106,8 +106,9 @@ class Retriever(nn.Module):
         """Scores (parents, choices) of one refinement of a packed pass."""
         vectors = None if projected is None else projected[step.query]
         scores = self.logits(depth, hidden[step.query, step.row], vectors)
-        if step.prior is None or self.prior is None:
+        if self.prior is None or not self.prior.projected:
             return scores
+        assert step.prior is not None, "this model's prior reads the shares of a batch's nodes"
         added = self.prior.scales[depth] * step.prior
         return scores.index_put((step.legal_parent, step.legal), added, accumulate=True)
 

@@ -154,7 +154,12 @@ def measure_of(ready: Ready, tree: PrefixTree) -> Measure | None:
 def prior_of_nodes(
     model: Retriever, measure: Measure | None, projected: Tensor | None, weight: float = 1.0
 ) -> list[Floats] | None:
-    """The prior's term of every node for encoded queries, (queries, nodes) for each depth."""
-    if measure is None or model.prior is None or projected is None:
+    """The prior's term of every node for encoded queries, (queries, nodes) for each depth.
+
+    None where the model has no prior over identifiers, and so no ``measure``.
+    """
+    if measure is None:
         return None
+    assert model.prior is not None
+    assert projected is not None
     return model.prior.of_nodes(measure, projected, weight)

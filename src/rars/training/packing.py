@@ -57,7 +57,7 @@ class TrainingSet:
     vectors: Floats | None = None
     projected: Floats | None = None
     measure: Measure | None = None
-    """What the semantic prior says of the tree, where codes compete with their siblings alone."""
+    """What a prior over identifiers says of the tree."""
     categories: tuple[Entries, ...] = ()
     latent_rows: int = 0
     with_siblings: bool = True

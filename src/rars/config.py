@@ -166,6 +166,9 @@ class ObjectiveSettings(Section):
     one_path: bool = False
     per_token: bool = True
     contrast: float = Field(0.1, gt=0)
+    prior: Literal["inside", "beside"] = "inside"
+    """Where a model has a prior. ``inside``: the decoder learns what is left to say, and how much both count.
+    ``beside``: it learns by itself, and how much both count is learned on validation queries."""
 
 
 class PseudoSettings(Section):

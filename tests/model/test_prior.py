@@ -8,11 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rars.config import ObjectiveSettings
 from rars.model.prior import Measure, SemanticPrior
 from rars.objectives import full_sid
 from rars.objectives.common import Context
 from rars.search.beam import NOTHING, Begun, Guide, beam_search
 from rars.search.exact import exact_search
+from rars.training.loop import TrainingModel
 from rars.training.packing import pack
 from rars.tree import END, PrefixTree, SidVocabulary
 from tests.model.small import Example, retriever
@@ -181,3 +183,22 @@ def test_scales_learn_through_a_packed_pass():
             below = loss().item()
             model.prior.scales[depth] += 1e-5
         assert gradient[depth].item() == pytest.approx((above - below) / 2e-5, rel=1e-4)
+
+
+def test_beside_the_prior_the_decoder_learns_as_if_there_were_none():
+    example = Example()
+    model, _ = model_with_prior(example)
+    batch = pack(example.data(with_siblings=True), np.arange(7))
+    beside = TrainingModel(model, ObjectiveSettings(prior="beside"), normaliser="children")
+    loss, _ = beside(batch, seed=0)
+    loss.backward()
+    found = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+    assert not any(name.startswith("prior.") for name in found)
+    model.zero_grad()
+    model.prior = None
+    expected, _ = TrainingModel(model, ObjectiveSettings(), normaliser="children")(batch, seed=0)
+    expected.backward()
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-12)
+    for name, parameter in model.named_parameters():
+        if name in found:
+            torch.testing.assert_close(found[name], parameter.grad)

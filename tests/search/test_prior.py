@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rars.evaluation.hybrid import PRIORS, choose_hybrid
+from rars.model.prior import OWN_PART_BESIDE
 from rars.runs import Run
 from rars.search import catalog
 from rars.search.retriever import Retriever
@@ -47,8 +48,9 @@ def similarities(retriever, texts):
 def test_an_untrained_model_ranks_by_reconstruction(practical):
     retriever = Retriever.load(practical)
     assert retriever.measure is not None
-    # The decoder's own part is small at first, not nothing: leave it out here.
+    # What counts how much was learned on validation queries: let the prior alone speak here.
     retriever.ready.model.prior.own.data.zero_()
+    retriever.ready.model.prior.scales.data.fill_(1.0)
     for text, expected in zip(TEXTS, similarities(retriever, TEXTS), strict=True):
         [(items, scores)] = retriever.rank_many([text], 300, rule="ar", categories=None)
         assert len(items) == 300
@@ -56,6 +58,12 @@ def test_an_untrained_model_ranks_by_reconstruction(practical):
             expected[items], np.sort(expected)[::-1], atol=1e-4, err_msg="not in order"
         )
         assert np.exp(np.unique(scores.astype(np.float32))).sum() <= 1 + 1e-3
+
+
+def test_how_much_prior_and_decoder_count_was_learned(practical):
+    prior = Retriever.load(practical).ready.model.prior
+    assert prior.own.tolist() != pytest.approx([OWN_PART_BESIDE] * len(prior.own))
+    assert prior.scales.tolist() != pytest.approx([1.0] * len(prior.scales))
 
 
 def test_beam_and_exact_search_agree(practical):

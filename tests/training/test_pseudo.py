@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rars.config import Recipe
 from rars.data import Dataset
@@ -14,7 +17,7 @@ from rars.errors import RarsError
 from rars.identifiers import learn_identifiers
 from rars.training.loop import TrainingModel, _optimizer
 from rars.training.prepare import prepare
-from rars.training.pseudo import pool
+from rars.training.pseudo import _MOST, _Held, pool
 from rars.training.sampler import batches
 
 
@@ -26,32 +29,95 @@ def shop(request, tmp_path_factory):
 
 
 def test_every_item_comes_up_before_any_does_twice(shop):
-    items, _ = pool(shop, shop.n_items + 10, seed=0)
-    assert sorted(items[: shop.n_items]) == list(range(shop.n_items))
+    source = pool(shop, shop.n_items + 10, seed=0).source
+    assert sorted(source[: shop.n_items]) == list(range(shop.n_items))
 
 
 def test_the_seed_decides(shop):
-    assert pool(shop, 50, seed=1)[1] == pool(shop, 50, seed=1)[1]
-    assert pool(shop, 50, seed=1)[1] != pool(shop, 50, seed=2)[1]
+    one, same, other = (pool(shop, 50, seed) for seed in (1, 1, 2))
+    assert one.texts == same.texts
+    assert one.item.tolist() == same.item.tolist()
+    assert one.texts != other.texts
+
+
+def said_of(row):
+    """Everything a pseudo-query may say of an item."""
+    values = [word for name, value in row["attributes"] or [] for word in (name, value)]
+    every = [row["title"], row["brand"], row["color"], *row["category"], *values]
+    return " ".join(map(str, every)).replace("_", " ")
 
 
 def test_a_pseudo_query_is_made_of_its_items_own_words(shop):
-    items, texts = pool(shop, 200, seed=0)
+    made = pool(shop, 200, seed=0)
     rows = shop.items().to_pylist()
-    for item, text in zip(items, texts, strict=True):
-        row = rows[int(item)]
-        values = [value for _, value in row["attributes"] or []]
-        known = " ".join(
-            map(str, [row["title"], row["brand"], row["color"], *row["category"], *values])
-        )
+    for item, text in zip(made.source, made.texts, strict=True):
         assert text.strip()
-        assert all(word in known for word in text.split())
+        assert all(word in said_of(rows[int(item)]) for word in text.split())
+
+
+def test_nobody_types_yes_or_no(shop):
+    texts = " ".join(pool(shop, 300, seed=0).texts).split()
+    assert not {"yes", "no", "あり", "なし"} & set(texts)
 
 
 def test_kinds_of_pseudo_queries_vary(shop):
-    _, texts = pool(shop, 200, seed=0)
+    texts = pool(shop, 200, seed=0).texts
     assert np.ptp([len(text) for text in texts]) > 10
     assert len(set(texts)) > 150
+
+
+def test_the_source_is_always_among_the_positives(shop):
+    made = pool(shop, 200, seed=0)
+    hits = made.item == made.source[made.query]
+    assert np.array_equal(made.query[hits], np.arange(200))
+    assert (np.diff(made.query) >= 0).all()
+    assert np.bincount(made.query).max() <= _MOST
+
+
+WORDS = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=5)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=12), st.data())
+def test_positives_are_the_items_that_hold_every_word(titles, data):
+    """Against the definition, one item and word at a time; unknown words ask nothing."""
+    source = data.draw(st.lists(st.integers(0, len(titles) - 1), min_size=1, max_size=6))
+    asked = [
+        data.draw(st.lists(st.sampled_from([*titles[item], "unknown"]), max_size=4))
+        for item in source
+    ]
+    blank = [None] * len(titles)
+    table = pa.table(
+        {
+            "title": [" ".join(title) for title in titles],
+            "brand": blank,
+            "color": blank,
+            "category": blank,
+            "attributes": blank,
+        }
+    )
+    rng = np.random.default_rng(0)
+    texts = [" ".join(words) for words in asked]
+    query, item = _Held.of(table).relevant(texts, np.array(source), rng)
+    for number, words in enumerate(asked):
+        wanted = {word for word in words if word != "unknown"}
+        holding = {row for row, title in enumerate(titles) if wanted <= set(title)}
+        expected = holding if wanted else {source[number]}
+        assert set(item[query == number].tolist()) == expected
+
+
+def test_of_too_many_positives_some_are_drawn():
+    titles = ["mug"] * 500
+    blank = [None] * len(titles)
+    table = pa.table(
+        {"title": titles, "brand": blank, "color": blank, "category": blank, "attributes": blank}
+    )
+    held = _Held.of(table)
+    _, some = held.relevant(["mug"], np.array([499]), np.random.default_rng(0))
+    _, others = held.relevant(["mug"], np.array([499]), np.random.default_rng(1))
+    assert len(some) == len(others) == _MOST
+    assert 499 in some
+    assert 499 in others
+    assert set(some) != set(others)
 
 
 def unjudged(shop):

@@ -13,12 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 from torch import Tensor
 
 from rars.config import Recipe
-from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import saving
@@ -29,10 +27,9 @@ from rars.objectives.common import Context
 from rars.runs import Run
 from rars.training import journal
 from rars.training.loop import schedule
-from rars.training.packing import TrainingSet, pack, training_set
-from rars.training.prepare import Prepared, prepare, query_vectors
+from rars.training.packing import TrainingSet, pack
+from rars.training.prepare import Prepared, held_out, prepare
 from rars.training.sampler import batches
-from rars.tree import Relevance
 
 Advance = Callable[[int, int], None]
 
@@ -67,7 +64,7 @@ def probe(run: Run, advance: Advance | None = None) -> Probe:
         raise RarsError(f"{dataset.folder} has no judged training query to fit a tree head to.")
     data = replace(prepared.data, with_siblings=True)
     head, last = _fit(model, data, prepared, recipe, advance)
-    held = _held_out(dataset, identifiers, recipe, prepared)
+    held = held_out(dataset, identifiers, recipe, prepared)
     return Probe(
         run=str(run.folder),
         train=last,
@@ -131,26 +128,6 @@ def _measure(head: TreeHead, model: Retriever, data: TrainingSet, prepared: Prep
     context = Context(head=head, tree_depths=prepared.tree_depths, siblings="all")
     batch = pack(data, np.arange(len(data)))
     return float(tree_loss.loss_of(_pooled(model, data), batch, context).mean)
-
-
-def _held_out(
-    dataset: Dataset, identifiers: Identifiers, recipe: Recipe, prepared: Prepared
-) -> TrainingSet | None:
-    """Validation queries in the shape of a training set."""
-    query, item, rho = dataset.positives("validation", recipe.objective.relevance)
-    if not len(query):
-        return None
-    asked, row = np.unique(query, return_inverse=True)
-    texts = dataset.query_texts.take(pa.array(asked)).to_pylist()
-    vectors, projected = query_vectors(texts, identifiers, recipe)
-    return training_set(
-        prepared.tree,
-        prepared.data.vocabulary,
-        Relevance.of(row, item, rho),
-        prepared.ready.tokenizer.encode(texts),
-        vectors=vectors,
-        projected=projected,
-    )
 
 
 def _own(run: Run) -> float | None:

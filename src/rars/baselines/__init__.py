@@ -6,6 +6,6 @@ from rars.baselines.bm25 import Bm25
 from rars.baselines.dense import Dense
 from rars.baselines.fusion import Fusion, fuse
 from rars.baselines.ranked import Ranked, Searcher
-from rars.baselines.words import words
+from rars.data.words import words
 
 __all__ = ["Bm25", "Dense", "Fusion", "Ranked", "Searcher", "fuse", "words"]

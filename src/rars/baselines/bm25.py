@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rars.baselines.ranked import Advance, Best, Ranked, check_k
-from rars.baselines.words import words
 from rars.data import Dataset
+from rars.data.words import words
 from rars.errors import RarsError
 from rars.identifiers.texts import item_texts
 

@@ -169,6 +169,8 @@ def _train(
 ) -> Position:
     from rars.search.engine import Engine, recall
     from rars.training import loop
+    from rars.training.mixing import mix
+    from rars.training.prepare import held_out
 
     model = loop.TrainingModel(
         prepared.ready.model, recipe.objective, prepared.tree_depths, recipe.model.normaliser
@@ -186,7 +188,12 @@ def _train(
     if chooses:
         engine = Engine.of(prepared.ready, identifiers)
 
+        mixes = prepared.ready.model.prior is not None and recipe.objective.prior == "beside"
+        held = held_out(dataset, identifiers, recipe, prepared) if mixes else None
+
         def validate(retriever: Retriever) -> float:
+            if held is not None:
+                mix(retriever, held, recipe.model.normaliser)
             return float(recall(engine, dataset, "validation", model=retriever).mean())
 
     with _watched(recipe.name) as report:

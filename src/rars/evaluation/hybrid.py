@@ -114,14 +114,14 @@ def _asked(
 def _made_up(
     retriever: Retriever, dataset: Dataset, split: str, most: int, seed: int
 ) -> tuple[Truth, Ints, list[str]]:
-    """Pseudo-queries that no training has seen, each with its item as the one to find."""
+    """Pseudo-queries that no training has seen, each with the items that hold its words as those to find."""
     _check_catalogue(retriever, dataset)
     # Training draws from its own seed; this stream is another.
-    items, texts = pseudo.pool(dataset, min(most, dataset.n_items), _STREAM + seed)
-    queries = np.arange(len(items), dtype=np.int32)
-    best = np.full(len(items), _EXACT, dtype=np.float32)
-    judged = Judgments(queries, np.asarray(items, dtype=np.int32), best)
-    return Truth.of_judgments(judged, queries, dataset.n_items), queries, texts
+    made = pseudo.pool(dataset, min(most, dataset.n_items), _STREAM + seed)
+    queries = np.arange(len(made.texts), dtype=np.int32)
+    pairs = made.query.astype(np.int32), made.item.astype(np.int32)
+    judged = Judgments(*pairs, np.full(len(made.item), _EXACT, dtype=np.float32))
+    return Truth.of_judgments(judged, queries, dataset.n_items), queries, made.texts
 
 
 def _check_catalogue(retriever: Retriever, dataset: Dataset) -> None:

@@ -12,8 +12,9 @@ Two forms (``model.prior``):
 - ``identifiers``: there, the measure p0(s|q) ~ exp(beta q . x(s)) over the catalogue's identifiers is
   projected onto the tree, as relevance is (Eq. projection), and a child gets a_l log p0(v|u,q).
 
-The decoder's own part counts b_l times, little at first. The scales a_l and b_l are learned, beta is
-calibrated before training.
+The decoder's own part counts b_l times, little at first. Beta is calibrated before training. The scales a_l
+and b_l are learned with the decoder (``objective.prior = "inside"``), or on validation queries once the
+decoder has learned by itself (``"beside"``, ``rars.training.mixing``).
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from rars.tree import PrefixTree, SidVocabulary
 
 OWN_PART = 0.1
 """How much the decoder's own logits count at first."""
+OWN_PART_BESIDE = 0.35
+"""How much they count when they were learned without the prior, and no held-out query says how much."""
 
 Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]

@@ -63,8 +63,8 @@ class Retriever(nn.Module):
         """How many decoder rows come before the one that predicts the first code."""
         return self.categories.levels if self.categories is not None else 0
 
-    def forward(self, batch: Batch) -> Pass:
-        """Encode every query once and decode its prefix tree in one pass."""
+    def forward(self, batch: Batch, *, alone: bool = False) -> Pass:
+        """Encode every query once and decode its prefix tree in one pass; ``alone`` without the prior."""
         encoded = self.encoder(batch.tokens, batch.mask, batch.vectors)
         memory = self.decoder.memory(encoded.states, encoded.mask)
         first, latents = self.think(memory)
@@ -75,10 +75,16 @@ class Retriever(nn.Module):
         hidden = self.decoder(inputs, batch.positions, batch.visible, memory)
         if latents is None:
             latents = hidden[:, : self.latent_rows]
-        logits = tuple(
-            self._of_parents(depth, step, hidden, batch.projected)
-            for depth, step in enumerate(batch.refinements)
-        )
+        if alone:
+            logits = tuple(
+                self.code_outputs[depth](hidden[step.query, step.row])
+                for depth, step in enumerate(batch.refinements)
+            )
+        else:
+            logits = tuple(
+                self._of_parents(depth, step, hidden, batch.projected)
+                for depth, step in enumerate(batch.refinements)
+            )
         return Pass(encoded, latents, logits)
 
     def think(self, memory: Memory) -> tuple[Tensor, Tensor | None]:

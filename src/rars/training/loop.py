@@ -60,6 +60,9 @@ class TrainingModel(nn.Module):
         self.retriever = retriever
         self.settings = settings
         self.tree_depths = tree_depths
+        self.alone = settings.prior == "beside"
+        if self.alone and retriever.prior is not None:
+            retriever.prior.requires_grad_(False)
         structure = None if settings.structure == "none" else settings.structure
         self.weights = Weights(settings.leaf, structure, settings.tree_weight, settings.base_weight)
         self.head = (
@@ -70,7 +73,7 @@ class TrainingModel(nn.Module):
 
     def forward(self, batch: Batch, seed: int) -> tuple[Tensor, dict[str, Tensor]]:
         """The objective and each of its terms, as means over the whole batch."""
-        found = self.retriever(batch)
+        found = self.retriever(batch, alone=self.alone)
         context = Context(
             normaliser=self.normaliser,
             head=self.head,

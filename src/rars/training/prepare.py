@@ -31,7 +31,7 @@ from rars.identifiers import (
 )
 from rars.identifiers.residual import ResidualQuantizer
 from rars.model.backbone import PRESETS
-from rars.model.prior import SemanticPrior
+from rars.model.prior import OWN_PART_BESIDE, SemanticPrior
 from rars.model.saving import Ready, build
 from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tokenizer
 from rars.training import pseudo
@@ -79,11 +79,12 @@ def prepare(
     weight = np.ones(len(asked))
     if settings.pseudo.share:
         count = round(settings.pseudo.share * (len(asked) or dataset.n_items) * settings.epochs)
-        made, words = pseudo.pool(dataset, min(count, 2 * dataset.n_items), settings.seed)
-        row = np.concatenate([row, len(asked) + np.arange(len(made))])
-        item, rho = np.concatenate([item, made]), np.concatenate([rho, np.ones(len(made))])
-        texts += words
-        weight = np.concatenate([weight, np.full(len(made), settings.pseudo.weight)])
+        made = pseudo.pool(dataset, min(count, 2 * dataset.n_items), settings.seed)
+        row = np.concatenate([row, len(asked) + made.query])
+        item = np.concatenate([item, made.item])
+        rho = np.concatenate([rho, np.ones(len(made.item))])
+        texts += made.texts
+        weight = np.concatenate([weight, np.full(len(made.texts), settings.pseudo.weight)])
     tokenizer = query_tokenizer(dataset, recipe, texts[: len(asked)])
     vectors, projected = query_vectors(texts, identifiers, recipe, advance)
     categories = category_tree(dataset, identifiers, recipe)
@@ -112,7 +113,10 @@ def prepare(
     prior = ready.model.prior
     if prior is not None:
         calibrate(prior, data, len(asked) or len(texts))
-        data = replace(data, measure=prior.measure(tree, vocabulary))
+        if recipe.objective.prior == "inside":
+            data = replace(data, measure=prior.measure(tree, vocabulary))
+        else:
+            torch.nn.init.constant_(prior.own, OWN_PART_BESIDE)
     sources = [dataset.digest, recipe.model_dump(mode="json"), _digest(identifiers)]
     suffixed = identifiers.depth > len(identifiers.quantizer.sizes)
     return Prepared(
@@ -123,6 +127,32 @@ def prepare(
         categories=categories,
         source=artifacts.digest_json(sources),
         tree_depths=identifiers.depth - 1 if suffixed else None,
+    )
+
+
+def held_out(
+    dataset: Dataset, identifiers: Identifiers, recipe: Recipe, prepared: Prepared
+) -> TrainingSet | None:
+    """Validation queries in the shape of a training set; None where there are none."""
+    query, item, rho = dataset.positives("validation", recipe.objective.relevance)
+    if not len(query):
+        return None
+    asked, row = np.unique(query, return_inverse=True)
+    texts = dataset.query_texts.take(pa.array(asked)).to_pylist()
+    vectors, projected = query_vectors(texts, identifiers, recipe)
+    data = training_set(
+        prepared.tree,
+        prepared.data.vocabulary,
+        Relevance.of(row, item, rho),
+        prepared.ready.tokenizer.encode(texts),
+        categories=prepared.categories,
+        vectors=vectors,
+        projected=projected,
+        skip_decided=recipe.model.normaliser == "children",
+    )
+    prior = prepared.ready.model.prior
+    return (
+        data if prior is None else replace(data, measure=prior.measure(data.tree, data.vocabulary))
     )
 
 

@@ -1,12 +1,15 @@
-"""Pseudo-queries: queries made from an item's own fields, so that an item nobody judged can be found.
+"""Pseudo-queries: queries made from items' own fields, so that an item nobody judged can be found.
 
-Owns: how an item's title, brand, category and attributes become something a person might type. Deterministic
-in the seed: pseudo-query n of a pool depends on (seed, n) alone.
+Owns: how an item's title, brand, category and attributes become something a person might type, and which
+items that is relevant to: all those that hold each of its words, for "black boots" is no more about the item
+it was made from than about any other black boot. Deterministic in the seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,20 +17,46 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rars.data import Dataset
+from rars.data.attributes import phrase
+from rars.data.words import words
 
 Ints = npt.NDArray[np.integer[Any]]
 
+_FIELDS = ["title", "brand", "color", "category", "attributes"]
 _SHORTEST, _LONGEST = 2, 5
+_TYPED = 24
+"""Characters of the longest attribute that people would type."""
+_MOST = 16
+"""Positives of a pseudo-query; of more, a random choice."""
+_CELLS = 1 << 22
+"""Candidates looked at together."""
 
 
-def pool(dataset: Dataset, count: int, seed: int) -> tuple[Ints, list[str]]:
-    """Items and texts of ``count`` pseudo-queries; every item comes up before any does twice."""
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Pseudo-queries, and the items they are relevant to.
+
+    ``texts``   of the queries
+    ``source``  (queries,) the item each was made from
+    ``query``   (pairs,) increasing; ``item`` (pairs,): its positives, the source among them
+    """
+
+    texts: list[str]
+    source: Ints
+    query: Ints
+    item: Ints
+
+
+def pool(dataset: Dataset, count: int, seed: int) -> Pool:
+    """``count`` pseudo-queries; every item is the source of one before any is of two."""
     rng = np.random.default_rng([seed, 7])
     rounds = -(-count // max(1, dataset.n_items))
-    items = np.concatenate([rng.permutation(dataset.n_items) for _ in range(rounds)])[:count]
-    table = dataset.items(["title", "brand", "color", "category", "attributes"])
-    rows = table.take(pa.array(items)).to_pylist()
-    return items, [query_of(row, rng) for row in rows]
+    source = np.concatenate([rng.permutation(dataset.n_items) for _ in range(rounds)])[:count]
+    table = dataset.items(_FIELDS)
+    texts = [query_of(row, rng) for row in table.take(pa.array(source)).to_pylist()]
+    held = _Held.of(table)
+    query, item = held.relevant(texts, source, rng)
+    return Pool(texts, source, query, item)
 
 
 def query_of(item: dict[str, Any], rng: np.random.Generator) -> str:
@@ -39,34 +68,133 @@ def query_of(item: dict[str, Any], rng: np.random.Generator) -> str:
     """
     title = str(item["title"])
     kind = rng.random()
-    if kind < 0.2:
+    if kind < 0.1:
         return title
-    if kind < 0.65:
+    if kind < 0.4:
         return _span(title, rng)
     return _facts(item, rng) or _span(title, rng)
 
 
 def _span(title: str, rng: np.random.Generator) -> str:
     """A run of words of the title; of characters where it is written without spaces."""
-    words = title.split()
+    parts = title.split()
     joint = " "
-    if len(words) < 3:
-        words, joint = list(title), ""
+    if len(parts) < 3:
+        parts, joint = list(title), ""
     scale = 1 if joint else 3
     length = int(rng.integers(_SHORTEST * scale, _LONGEST * scale + 1))
-    first = int(rng.integers(0, max(1, len(words) - length + 1)))
-    return joint.join(words[first : first + length]).strip() or title
+    first = int(rng.integers(0, max(1, len(parts) - length + 1)))
+    return joint.join(parts[first : first + length]).strip() or title
 
 
 def _facts(item: dict[str, Any], rng: np.random.Generator) -> str:
     """The item's kind with one or two of its facts, in a random order."""
     path: Sequence[str] = item.get("category") or []
-    values = [value for _, value in (item.get("attributes") or []) if value and len(value) < 24]
-    known = [value for value in (item.get("brand"), item.get("color"), *values) if value]
+    known = [fact for fact in facts_of(item) if fact]
     if not path or not known:
         return ""
     wanted = min(len(known), 1 + int(rng.random() < 0.5))
     chosen = [known[index] for index in rng.choice(len(known), wanted, replace=False)]
-    words = [*chosen, path[-1]]
-    rng.shuffle(words)
-    return " ".join(words)
+    said = [*chosen, path[-1]]
+    rng.shuffle(said)
+    return " ".join(said)
+
+
+def facts_of(item: dict[str, Any]) -> Iterator[str]:
+    """Brand, colour and attributes of an item, as people would type them."""
+    yield item.get("brand") or ""
+    yield item.get("color") or ""
+    for name, value in item.get("attributes") or []:
+        said = phrase(name, value or "")
+        yield said if len(said) <= _TYPED else ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Which items hold which words: those of word w are ``item[start[w]:start[w + 1]]``, in order."""
+
+    vocabulary: dict[str, int]
+    start: Ints
+    item: Ints
+    n_items: int
+
+    @cached_property
+    def _keys(self) -> Ints:
+        """Every pair of word and item as one number, in order."""
+        word = np.repeat(np.arange(len(self.vocabulary)), np.diff(self.start))
+        return word * self.n_items + self.item
+
+    @classmethod
+    def of(cls, items: pa.Table) -> _Held:
+        """All words that a query made of the items could have."""
+        vocabulary: dict[str, int] = {}
+        lists: list[set[int]] = []
+        for batch in items.to_batches():
+            for row in batch.to_pylist():
+                said = [str(row["title"]), *(row["category"] or [])[-1:], *facts_of(row)]
+                found = {word for text in said for word in words(text)}
+                lists.append({vocabulary.setdefault(word, len(vocabulary)) for word in found})
+        word = np.fromiter((w for some in lists for w in some), np.int64)
+        owner = np.repeat(np.arange(len(lists)), [len(some) for some in lists])
+        order = np.lexsort((owner, word))
+        start = np.searchsorted(word[order], np.arange(len(vocabulary) + 1))
+        return cls(vocabulary, start, owner[order], len(lists))
+
+    def relevant(
+        self, texts: Sequence[str], source: Ints, rng: np.random.Generator
+    ) -> tuple[Ints, Ints]:
+        """Query and item of every pair: items that hold all words of a text that its source holds."""
+        asked, word = self._asked(texts, source)
+        size = np.diff(self.start)[word]
+        # The rarest word of a text names its candidates, the others must agree.
+        order = np.lexsort((size, asked))
+        asked, word, size = asked[order], word[order], size[order]
+        first = np.flatnonzero(np.diff(asked, prepend=-1))
+        count = np.diff(first, append=len(asked))
+        found: list[tuple[Ints, Ints]] = [(np.arange(len(texts)), source)]
+        block = np.cumsum(size[first]) // _CELLS
+        for part in np.split(np.arange(len(first)), np.flatnonzero(np.diff(block)) + 1):
+            found.append(self._agreed(asked, word, first[part], count[part]))
+        query, item = np.unique(np.concatenate(found, axis=1), axis=1)
+        # Of too many, a random choice, but always the source.
+        lot = np.where(item == source[query], -1.0, rng.random(len(query)))
+        order = np.lexsort((lot, query))
+        query, item = query[order], item[order]
+        begin = np.searchsorted(query, np.arange(len(texts)))
+        kept = np.arange(len(query)) - begin[query] < _MOST
+        return query[kept], item[kept]
+
+    def _asked(self, texts: Sequence[str], source: Ints) -> tuple[Ints, Ints]:
+        """Text and word number of the words of texts that their source holds.
+
+        A span cut from a text without spaces may end in half a word; that one is left out.
+        """
+        pairs = [
+            (number, self.vocabulary[word])
+            for number, text in enumerate(texts)
+            for word in set(words(text))
+            if word in self.vocabulary
+        ]
+        asked, word = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        own = self._holds(word, source[asked])
+        return asked[own], word[own]
+
+    def _agreed(self, asked: Ints, word: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
+        """Candidates of the texts whose words begin at ``first``, less those without a later word."""
+        size = np.diff(self.start)[word[first]]
+        text = np.repeat(np.arange(len(first)), size)
+        within = np.arange(len(text)) - np.repeat(np.cumsum(size) - size, size)
+        item = self.item[self.start[word[first]][text] + within]
+        for nth in range(1, int(count.max(initial=1))):
+            more = count[text] > nth
+            agrees = np.ones(len(text), dtype=bool)
+            agrees[more] = self._holds(word[first[text[more]] + nth], item[more])
+            text, item = text[agrees], item[agrees]
+        return asked[first][text], item
+
+    def _holds(self, word: Ints, item: Ints) -> npt.NDArray[np.bool_]:
+        """Whether each item holds the word beside it."""
+        wanted = word * self.n_items + item
+        place = np.searchsorted(self._keys, wanted)
+        found: npt.NDArray[np.bool_] = self._keys[np.minimum(place, len(self._keys) - 1)] == wanted
+        return found

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rars.data.words import fold
 from rars.search.evidence.lexical import bm25_words
 from rars.search.evidence.postings import PostingsBuilder
 from rars.search.evidence.terms import MISSING, Terms
-from rars.search.evidence.text import SEPARATOR, block_of, features, fold, tokens
+from rars.search.evidence.text import SEPARATOR, block_of, features, tokens
 
 ALPHABET = "aB1.,'’ -_(×½é９ßﾃアー水いＡ🙂\t"
 

@@ -8,7 +8,6 @@ read attributes themselves.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,13 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars.data.attributes import phrase
 from rars.search.evidence.extractor import Known, Mention, names_in
-from rars.search.evidence.text import Found, Token, fold, is_cjk, words
-
-YES = frozenset(("yes", "true", "y", "sí", "si", "あり", "有り", "有", "はい"))
-NO = frozenset(
-    ("no", "false", "n", "none", "なし", "無し", "無", "いいえ", "not", "unknown", "other")
-)
+from rars.search.evidence.text import Found, Token, is_cjk, words
 
 LONGEST = 4
 """Words of the longest value that people would type; longer ones are descriptions."""
@@ -34,7 +29,6 @@ _CHARACTERS = 12
 """The same in CJK characters."""
 
 _SIZES = "size|talla|サイズ|pack|pieces|piezas|count|quantity"
-_TYPED = re.compile(r"^[a-z]_(?=\w)")
 
 
 class Attributes:
@@ -70,12 +64,8 @@ class Attributes:
     def _key(self, name: str, value: str) -> str | None:
         if self._names is not None and name not in self._names:
             return None
-        # Some catalogues mark the type in the name: b_touchscreen, t_print_technology.
-        said = words(_TYPED.sub("", fold(name)).replace("_", " "))
-        asked = words(value)
-        if fold(value).strip() in YES:
-            asked = said
-        elif not asked or asked[0] in NO or fold(value).strip() in NO:
+        asked = words(phrase(name, value))
+        if not asked:
             return None
         is_text = any(not word[0].isdigit() for word in asked)
         cjk = sum(is_cjk(word[0]) for word in asked)

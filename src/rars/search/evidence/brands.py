@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars.data.words import fold
 from rars.search.evidence.extractor import Constraint, Known, Mention, longest_runs, names_in
 from rars.search.evidence.text import (
     KATAKANA,
@@ -27,7 +28,6 @@ from rars.search.evidence.text import (
     Found,
     Token,
     block_of,
-    fold,
     scan,
     scanner,
     unaccented,

@@ -17,6 +17,7 @@ from functools import cache
 
 import pyarrow as pa
 
+from rars.data.words import fold
 from rars.search.evidence.attributes import joined_values
 from rars.search.evidence.color_words import COLORS, PHRASES
 from rars.search.evidence.extractor import Constraint, Known, Mention
@@ -29,7 +30,6 @@ from rars.search.evidence.text import (
     Found,
     Token,
     block_of,
-    fold,
     is_cjk,
     scan,
     scanner,

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from rars import artifacts
 from rars.data import Dataset
+from rars.data.words import fold
 from rars.errors import RarsError
 from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.attributes import Attributes
@@ -31,7 +32,7 @@ from rars.search.evidence.lexical import Rare, Words
 from rars.search.evidence.negation import affirmed
 from rars.search.evidence.postings import Postings
 from rars.search.evidence.quantities import Quantities
-from rars.search.evidence.text import fold, tokens
+from rars.search.evidence.text import tokens
 from rars.tree import PrefixTree
 
 KIND = "evidence index"

@@ -1,6 +1,6 @@
 """Texts as the evidence sees them: folded, cut into words and single CJK characters.
 
-Owns: NFKC and case folding, what a word is, where a Japanese word may not be cut, and scanning a block of
+Owns: what a word is, where a Japanese word may not be cut, and scanning a block of
 catalogue texts for a pattern. Ignores what words mean. Queries and catalogue pass through the same patterns,
 so they cannot disagree.
 
@@ -20,6 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars.data.words import fold
+
 HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 HIRAGANA = "\u3041-\u3096\u309d-\u309f"
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
@@ -33,23 +35,8 @@ _TOKEN = re.compile(rf"[{CJK}]|{_WORD}")
 _SCRIPTS = tuple(re.compile(f"[{script}]") for script in (HAN, HIRAGANA, KATAKANA))
 _PARTICLES = frozenset("のでとやがはをにもへ")
 
-_FRACTION = re.compile("[\u00bc-\u00be\u2150-\u215e]")
-"""½ and its kind: NFKC alone would make 11/2 of 1½."""
-
 SEPARATOR = "\n"
 """Stands between the texts of a block; a text itself never holds one."""
-
-
-def fold(text: str) -> str:
-    """Unicode NFKC and case folding.
-
-    >>> fold("ＵＳＢ-C ｹｰﾌﾞﾙ STRASSE Straße")
-    'usb-c ケーブル strasse strasse'
-    """
-    if text.isascii():
-        return text.lower()
-    composed = unicodedata.normalize("NFKC", _FRACTION.sub(r" \g<0>", text))
-    return unicodedata.normalize("NFKC", composed.casefold())
 
 
 def unaccented(folded: str) -> str:

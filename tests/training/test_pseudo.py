@@ -15,6 +15,7 @@ from rars.data import Dataset
 from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.identifiers import learn_identifiers
+from rars.training import pseudo
 from rars.training.loop import TrainingModel, _optimizer
 from rars.training.prepare import prepare
 from rars.training.pseudo import _MOST, _Held, pool
@@ -105,7 +106,9 @@ def test_positives_are_the_items_that_hold_every_word(titles, data):
         assert set(item[query == number].tolist()) == expected
 
 
-def test_of_too_many_positives_some_are_drawn():
+@pytest.mark.parametrize("looked", [100, 10_000])
+def test_of_too_many_positives_some_are_drawn(looked, monkeypatch):
+    monkeypatch.setattr(pseudo, "_LOOKED", looked)
     titles = ["mug"] * 500
     blank = [None] * len(titles)
     table = pa.table(

@@ -28,8 +28,10 @@ _TYPED = 24
 """Characters of the longest attribute that people would type."""
 _MOST = 16
 """Positives of a pseudo-query; of more, a random choice."""
+_LOOKED = 1 << 12
+"""Candidates looked at for a pseudo-query; of more, a random choice..."""
 _CELLS = 1 << 22
-"""Candidates looked at together."""
+"""...and for all that are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,18 +153,16 @@ class _Held:
         asked, word, size = asked[order], word[order], size[order]
         first = np.flatnonzero(np.diff(asked, prepend=-1))
         count = np.diff(first, append=len(asked))
-        found: list[tuple[Ints, Ints]] = [(np.arange(len(texts)), source)]
-        block = np.cumsum(size[first]) // _CELLS
+        # A text without a word stands for its source alone; the others have it among their candidates.
+        silent = np.setdiff1d(np.arange(len(texts)), asked)
+        found: list[tuple[Ints, Ints]] = [(silent, source[silent])]
+        block = np.cumsum(np.minimum(size[first], _LOOKED)) // _CELLS
         for part in np.split(np.arange(len(first)), np.flatnonzero(np.diff(block)) + 1):
-            found.append(self._agreed(asked, word, first[part], count[part]))
-        query, item = np.unique(np.concatenate(found, axis=1), axis=1)
-        # Of too many, a random choice, but always the source.
-        lot = np.where(item == source[query], -1.0, rng.random(len(query)))
-        order = np.lexsort((lot, query))
-        query, item = query[order], item[order]
-        begin = np.searchsorted(query, np.arange(len(texts)))
-        kept = np.arange(len(query)) - begin[query] < _MOST
-        return query[kept], item[kept]
+            query, item = self._agreed(asked, word, first[part], count[part], rng)
+            found.append(_drawn(query, item, asked[first[part]], source, rng))
+        query, item = np.concatenate(found, axis=1)
+        order = np.lexsort((item, query))
+        return query[order], item[order]
 
     def _asked(self, texts: Sequence[str], source: Ints) -> tuple[Ints, Ints]:
         """Text and word number of the words of texts that their source holds.
@@ -172,23 +172,28 @@ class _Held:
         pairs = [
             (number, self.vocabulary[word])
             for number, text in enumerate(texts)
-            for word in set(words(text))
+            for word in sorted(set(words(text)))
             if word in self.vocabulary
         ]
         asked, word = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         own = self._holds(word, source[asked])
         return asked[own], word[own]
 
-    def _agreed(self, asked: Ints, word: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
-        """Candidates of the texts whose words begin at ``first``, less those without a later word."""
+    def _agreed(
+        self, asked: Ints, word: Ints, first: Ints, count: Ints, rng: np.random.Generator
+    ) -> tuple[Ints, Ints]:
+        """Holders of the word at ``first`` of each text, less those without one of its later words."""
         size = np.diff(self.start)[word[first]]
-        text = np.repeat(np.arange(len(first)), size)
-        within = np.arange(len(text)) - np.repeat(np.cumsum(size) - size, size)
-        item = self.item[self.start[word[first]][text] + within]
-        for nth in range(1, int(count.max(initial=1))):
-            more = count[text] > nth
+        looked = np.minimum(size, _LOOKED)
+        text = np.repeat(np.arange(len(first)), looked)
+        nth = np.arange(len(text)) - np.repeat(np.cumsum(looked) - looked, looked)
+        # Every one of few; of many, one in each of as many equal stretches.
+        place = ((nth + rng.random(len(first))[text]) * (size / looked)[text]).astype(np.int64)
+        item = self.item[self.start[word[first]][text] + place]
+        for later in range(1, int(count.max(initial=1))):
+            more = count[text] > later
             agrees = np.ones(len(text), dtype=bool)
-            agrees[more] = self._holds(word[first[text[more]] + nth], item[more])
+            agrees[more] = self._holds(word[first[text[more]] + later], item[more])
             text, item = text[agrees], item[agrees]
         return asked[first][text], item
 
@@ -198,3 +203,18 @@ class _Held:
         place = np.searchsorted(self._keys, wanted)
         found: npt.NDArray[np.bool_] = self._keys[np.minimum(place, len(self._keys) - 1)] == wanted
         return found
+
+
+def _drawn(
+    query: Ints, item: Ints, texts: Ints, source: Ints, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """The source of every text, and a random choice of its other positives."""
+    others = item != source[query]
+    query = np.concatenate([texts, query[others]])
+    item = np.concatenate([source[texts], item[others]])
+    lot = np.concatenate([np.full(len(texts), -1.0), rng.random(len(query) - len(texts))])
+    order = np.lexsort((lot, query))
+    query, item = query[order], item[order]
+    begins = np.flatnonzero(np.diff(query, prepend=-1))
+    rank = np.arange(len(query)) - np.repeat(begins, np.diff(begins, append=len(query)))
+    return query[rank < _MOST], item[rank < _MOST]

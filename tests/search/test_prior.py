@@ -60,8 +60,11 @@ def test_an_untrained_model_ranks_by_reconstruction(practical):
         assert np.exp(np.unique(scores.astype(np.float32))).sum() <= 1 + 1e-3
 
 
-def test_how_much_prior_and_decoder_count_was_learned(practical):
-    prior = Retriever.load(practical).ready.model.prior
+@pytest.mark.parametrize("keep", ["best", "final"])
+def test_how_much_prior_and_decoder_count_was_learned(practical, keep):
+    changes = ("training.learning_rate=1e-12", "training.epochs=1", f"training.keep={keep}")
+    run = make_run(practical.parent, f"run-{keep}", *changes, recipe="practical")
+    prior = Retriever.load(run).ready.model.prior
     assert prior.own.tolist() != pytest.approx([OWN_PART_BESIDE] * len(prior.own))
     assert prior.scales.tolist() != pytest.approx([1.0] * len(prior.scales))
 

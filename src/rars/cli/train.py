@@ -183,13 +183,12 @@ def _train(
         source=prepared.source,
         pad_token=prepared.ready.tokenizer.pad,
     )
+    mixes = prepared.ready.model.prior is not None and recipe.objective.prior == "beside"
+    held = held_out(dataset, identifiers, recipe, prepared) if mixes else None
     validate = None
     chooses = recipe.training.keep == "best" and len(dataset.positives("validation")[0]) > 0
     if chooses:
         engine = Engine.of(prepared.ready, identifiers)
-
-        mixes = prepared.ready.model.prior is not None and recipe.objective.prior == "beside"
-        held = held_out(dataset, identifiers, recipe, prepared) if mixes else None
 
         def validate(retriever: Retriever) -> float:
             if held is not None:
@@ -200,6 +199,8 @@ def _train(
         at = loop.train(model, plan, report=report, validate=validate, accelerator=accelerator)
     if chooses:
         loop.restore_best(model, plan, at)
+    elif held is not None:
+        mix(model.retriever, held, recipe.model.normaliser)
     return at
 
 

@@ -78,7 +78,7 @@ class Sweep:
             listed += [((level.label,), Point(self.key(level), rule)) for level in self.levels]
             title = f"{self.title}, {RULES[rule]}"
             key = f"{self.name}-{rule}"
-            made.append(measured(found, key, title, (self.head,), listed, rule=rule))
+            made.append(measured(found, key, title, (self.head.rstrip(":"),), listed, rule=rule))
         title = f"{self.title}: paired differences to Base"
         return [*made, differences(f"{self.name}-differences", title, self.deltas(found))]
 

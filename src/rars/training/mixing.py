@@ -76,6 +76,7 @@ def mix(model: Retriever, held_out: TrainingSet, normaliser: str) -> None:
 @torch.no_grad()
 def _parts(model: Retriever, data: TrainingSet) -> list[_Part]:
     assert model.prior is not None
+    model.eval()
     chosen = np.sort(np.random.default_rng(0).permutation(len(data))[:_QUERIES])
     model.prior.scales.fill_(1.0)
     model.prior.own.fill_(0.0)

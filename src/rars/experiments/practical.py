@@ -19,6 +19,10 @@ PARTS = {
     "no-prior": ("without the prior", ("model.prior=off",)),
     "no-aligned": ("without aligned tables", ("model.aligned_codes=false",)),
     "no-pseudo": ("without pseudo-queries", ("training.pseudo.share=0",)),
+    "neither": (
+        "without aligned tables and pseudo-queries",
+        ("model.aligned_codes=false", "training.pseudo.share=0"),
+    ),
     "no-tree": ("without the tree loss", ("objective.structure=none",)),
 }
 RULES = {"ar": "AR only", "hybrid": "hybrid"}
@@ -33,13 +37,13 @@ def conditions(setting: Setting) -> list[Condition]:
 
 
 def contrasts(setting: Setting) -> list[Contrast]:
-    """Practical minus each."""
+    """Practical minus each; and aligned tables where no pseudo-query stands in for them."""
+    compared = [(f"practical − {label}", WHOLE, key) for key, (label, _) in PARTS.items()]
+    compared.append(("aligned tables without pseudo-queries", "no-pseudo", "neither"))
     return [
-        Contrast(
-            f"practical − {label}, {name}", Point(WHOLE, rule), Point(key, rule), PRIMARY, rule
-        )
+        Contrast(f"{title}, {name}", Point(one, rule), Point(other, rule), PRIMARY, rule)
         for rule, name in RULES.items()
-        for key, (label, _) in PARTS.items()
+        for title, one, other in compared
     ]
 
 

@@ -71,6 +71,9 @@ def train(
         )
         for name, value in payload["losses"].items():
             console.out.print(f"  {name:6} {value:.4f}")
+        for name, values in payload["counts"].items():
+            listed = ", ".join(f"{value:.2f}" for value in values)
+            console.out.print(f"How much the {name} counts at each depth: {listed}")
         console.out.print(f'Next: rars search {out} "..."   rars plot {out}', markup=False)
 
     console.emit(payload, as_json, show)
@@ -110,6 +113,7 @@ def train_run(
 
     Under ``accelerate launch`` or ``torchrun`` every process calls this; the first one writes.
     """
+    from rars import artifacts
     from rars.model import backbone
     from rars.training import journal, loop
     from rars.training.prepare import prepare
@@ -122,10 +126,10 @@ def train_run(
     with accelerator.main_process_first(), console.progress("reading queries") as advance:
         prepared = prepare(dataset, identifiers, recipe, advance)
     if not _trained(run, prepared):
-        console.say(
-            f"Training {recipe.name} on {prepared.pool or len(prepared.data):,} "
-            f"{'queries' if prepared.pool else 'pseudo-queries'}, {recipe.training.epochs} epochs."
-        )
+        made_up = len(prepared.data) - prepared.pool
+        kinds = {"judged queries": prepared.pool, "pseudo-queries": made_up}
+        listed = " and ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
+        console.say(f"Training {recipe.name} on {listed}, {recipe.training.epochs} epochs.")
         at = _train(recipe, dataset, identifiers, run, prepared, accelerator)
         if accelerator.is_main_process:
             _keep(recipe, run, prepared, at)
@@ -143,6 +147,7 @@ def train_run(
         "steps": last["step"],
         "pairs_per_second": last["pairs_per_second"],
         "losses": {k: last[k] for k in ("loss", "leaf", "tree", "cls", "con") if k in last},
+        "counts": artifacts.opening(run.folder / "model", kind=MODEL).meta.get("counts", {}),
     }
 
 
@@ -211,6 +216,10 @@ def _keep(recipe: Recipe, run: Run, prepared: Prepared, at: Position) -> None:
 
     with artifacts.writing(run.folder / "model", kind=MODEL) as draft:
         draft.meta.update(source=prepared.source, step=at.step, recipe=recipe.name)
+        prior = prepared.ready.model.prior
+        if prior is not None:
+            counts = {"prior": prior.scales, "decoder beside it": prior.own}
+            draft.meta["counts"] = {name: scales.tolist() for name, scales in counts.items()}
         saving.save(prepared.ready, draft.folder)
 
 

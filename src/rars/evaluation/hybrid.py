@@ -114,13 +114,14 @@ def _asked(
 def _made_up(
     retriever: Retriever, dataset: Dataset, split: str, most: int, seed: int
 ) -> tuple[Truth, Ints, list[str]]:
-    """Pseudo-queries that no training has seen, each with the items that hold its words as those to find."""
+    """Pseudo-queries that no training has seen, each with the item it was made from as the one to find."""
     _check_catalogue(retriever, dataset)
     # Training draws from its own seed; this stream is another.
     made = pseudo.pool(dataset, min(most, dataset.n_items), _STREAM + seed)
     queries = np.arange(len(made.texts), dtype=np.int32)
-    pairs = made.query.astype(np.int32), made.item.astype(np.int32)
-    judged = Judgments(*pairs, np.full(len(made.item), _EXACT, dtype=np.float32))
+    # Not all items that hold its words: lexical search would be right by definition.
+    best = np.full(len(queries), _EXACT, dtype=np.float32)
+    judged = Judgments(queries, made.source.astype(np.int32), best)
     return Truth.of_judgments(judged, queries, dataset.n_items), queries, made.texts
 
 

@@ -22,11 +22,7 @@ from tests.model.small import Example, retriever
 DIM = 6
 
 
-@pytest.fixture(autouse=True)
-def _float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def words_of(vocabulary, seed=0):

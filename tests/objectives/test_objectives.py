@@ -24,12 +24,7 @@ from rars.objectives.common import Context
 from rars.training.packing import pack
 from tests.model.small import Example, retriever
 
-
-@pytest.fixture(autouse=True)
-def _float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def ready(seed=0, siblings="all", n_siblings=32, **kinds):

@@ -11,12 +11,7 @@ from rars.search.evidence import Ancestry, Evidence
 from rars.search.routing import admit_leaves
 from tests.model.small import Example, retriever
 
-
-@pytest.fixture(autouse=True)
-def _float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def setting(seed=0, family="t5", mode="feedback", **kinds):

@@ -17,11 +17,7 @@ from tests.search.worlds import QUERIES, World
 BOTH = pytest.mark.parametrize("how", [beam_search, exact_search])
 
 
-@pytest.fixture(autouse=True)
-def _float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def identifiers(world, found, query):

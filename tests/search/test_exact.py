@@ -18,11 +18,7 @@ from tests.search.worlds import QUERIES, World
 pytestmark = pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
 
 
-@pytest.fixture(autouse=True)
-def _float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 @st.composite

@@ -15,12 +15,7 @@ from rars.training.packing import pack
 from tests.model.small import Example
 from tests.model.test_prior import model_with_prior
 
-
-@pytest.fixture(autouse=True)
-def _float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 @pytest.fixture

@@ -12,12 +12,7 @@ from rars.objectives.common import Context
 from rars.training.packing import pack
 from tests.model.small import Example, retriever
 
-
-@pytest.fixture(autouse=True)
-def _float64():
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("float64")
 
 
 def per_pair_loss(model, example):

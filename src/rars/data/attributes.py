@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from rars.data.words import fold
+from rars.data.words import fold, words
 
 YES = frozenset(("yes", "true", "y", "sí", "si", "あり", "有り", "有", "はい"))
 NO = frozenset(
@@ -23,8 +23,10 @@ def phrase(name: str, value: str) -> str:
 
     >>> phrase("material", "Linen"), phrase("b_steam_vent", "Yes"), phrase("locking_lid", "no")
     ('Linen', 'steam vent', '')
+    >>> phrase("notes", "N/A"), phrase("lid", "not included")
+    ('', '')
     """
     said = fold(value).strip()
     if said in YES:
         return _TYPED.sub("", fold(name)).replace("_", " ")
-    return "" if NO & {said, *said.split(maxsplit=1)[:1]} else value.strip()
+    return "" if NO & {said, *words(value)[:1]} else value.strip()

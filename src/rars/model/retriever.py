@@ -75,16 +75,10 @@ class Retriever(nn.Module):
         hidden = self.decoder(inputs, batch.positions, batch.visible, memory)
         if latents is None:
             latents = hidden[:, : self.latent_rows]
-        if alone:
-            logits = tuple(
-                self.code_outputs[depth](hidden[step.query, step.row])
-                for depth, step in enumerate(batch.refinements)
-            )
-        else:
-            logits = tuple(
-                self._of_parents(depth, step, hidden, batch.projected)
-                for depth, step in enumerate(batch.refinements)
-            )
+        logits = tuple(
+            self._of_parents(depth, step, hidden, batch.projected, alone=alone)
+            for depth, step in enumerate(batch.refinements)
+        )
         return Pass(encoded, latents, logits)
 
     def think(self, memory: Memory) -> tuple[Tensor, Tensor | None]:
@@ -107,11 +101,21 @@ class Retriever(nn.Module):
         return inputs, torch.stack(states, dim=1)
 
     def _of_parents(
-        self, depth: int, step: Refinement, hidden: Tensor, projected: Tensor | None
+        self,
+        depth: int,
+        step: Refinement,
+        hidden: Tensor,
+        projected: Tensor | None,
+        *,
+        alone: bool,
     ) -> Tensor:
         """Scores (parents, choices) of one refinement of a packed pass."""
+        states = hidden[step.query, step.row]
+        if alone:
+            own: Tensor = self.code_outputs[depth](states)
+            return own
         vectors = None if projected is None else projected[step.query]
-        scores = self.logits(depth, hidden[step.query, step.row], vectors)
+        scores = self.logits(depth, states, vectors)
         if self.prior is None or not self.prior.projected:
             return scores
         assert step.prior is not None, "this model's prior reads the shares of a batch's nodes"

@@ -92,7 +92,7 @@ def _span(title: str, rng: np.random.Generator) -> str:
 def _facts(item: dict[str, Any], rng: np.random.Generator) -> str:
     """The item's kind with one or two of its facts, in a random order."""
     path: Sequence[str] = item.get("category") or []
-    known = [fact for fact in facts_of(item) if fact]
+    known = list(facts_of(item))
     if not path or not known:
         return ""
     wanted = min(len(known), 1 + int(rng.random() < 0.5))
@@ -104,11 +104,11 @@ def _facts(item: dict[str, Any], rng: np.random.Generator) -> str:
 
 def facts_of(item: dict[str, Any]) -> Iterator[str]:
     """Brand, colour and attributes of an item, as people would type them."""
-    yield item.get("brand") or ""
-    yield item.get("color") or ""
+    yield from filter(None, (item.get("brand"), item.get("color")))
     for name, value in item.get("attributes") or []:
         said = phrase(name, value or "")
-        yield said if len(said) <= _TYPED else ""
+        if 0 < len(said) <= _TYPED:
+            yield said
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,8 +28,8 @@ from benchmarks.measure import alternate, peak_megabytes, report, resident_megab
 from benchmarks.tree import dict_trie, skewed_codes
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
-from rars.model.retriever import Retriever
-from rars.search.beam import Begun, Found, Guide, beam_search
+from rars.model.identifier_model import IdentifierModel
+from rars.search.beam import Begun, Guide, Paths, beam_search
 from rars.search.precision import at_precision
 from rars.tree import PrefixTree, SidVocabulary
 
@@ -82,10 +82,10 @@ class Setting:
             return MT5ForConditionalGeneration(MT5Config(**settings)).eval()
         return T5ForConditionalGeneration(T5Config(**settings)).eval()
 
-    def ours(self, layers: int | None = None) -> Retriever:
+    def ours(self, layers: int | None = None) -> IdentifierModel:
         """A retriever of the same modules; code tables are rows of the library's."""
         usual = self.usual
-        model = Retriever(
+        model = IdentifierModel(
             QueryEncoder(usual.encoder, SHAPE["d_model"]),
             Decoder(usual.decoder, layers),
             self.vocabulary.slots,
@@ -134,7 +134,7 @@ class Setting:
 # -- the two ways --------------------------------------------------------------------------------
 
 
-def search(setting: Setting, model: Retriever, width: int = BEAMS) -> Found:
+def search(setting: Setting, model: IdentifierModel, width: int = BEAMS) -> Paths:
     with torch.inference_mode():
         begun = Begun.of(model, model.encoder(*setting.tokens))
     return beam_search(model, setting.tree, setting.vocabulary, begun, width=width, guide=Guide())
@@ -197,7 +197,7 @@ def agreement(setting: Setting) -> str:
     return f"same top 100: {np.mean(shares):.3f}, scores to {apart:.0e} of {size:.0f}"
 
 
-def overlap(one: Found, other: Found) -> float:
+def overlap(one: Paths, other: Paths) -> float:
     """The share of the first's identifiers that the second finds."""
     pairs = zip(one.leaves.tolist(), other.leaves.tolist(), strict=True)
     return float(np.mean([len(set(a) & set(b)) / len(a) for a, b in pairs]))
@@ -239,7 +239,7 @@ def compare(name: str, queries: int, repeats: int) -> list[dict[str, Any]]:
     ]
 
 
-def _rounded(setting: Setting) -> Retriever:
+def _rounded(setting: Setting) -> IdentifierModel:
     """A copy with 8-bit linear layers."""
     import copy
 

@@ -27,9 +27,9 @@ from rars.model.backbone import PRESETS
 from rars.model.categories import CategoryStates
 from rars.model.decoder import Cache, Decoder
 from rars.model.encoder import QueryEncoder
-from rars.model.retriever import Retriever
+from rars.model.identifier_model import IdentifierModel
 from rars.search import beam
-from rars.search.beam import Begun, Found, Guide, beam_search
+from rars.search.beam import Begun, Guide, Paths, beam_search
 from rars.search.evidence import EvidenceIndex
 from rars.search.routing import Routes
 from rars.tree import PrefixTree, SidVocabulary
@@ -39,7 +39,7 @@ LEAVES, ROUTED = 300, 3
 REPEATS = 7
 
 
-def tiny(categories: CategoryTree | None = None) -> Retriever:
+def tiny(categories: CategoryTree | None = None) -> IdentifierModel:
     """The preset ``tiny`` with random weights."""
     from transformers import T5Config, T5Model
 
@@ -53,7 +53,7 @@ def tiny(categories: CategoryTree | None = None) -> Retriever:
         for level, parents in enumerate(categories.parents):
             states.parents(level).copy_(torch.from_numpy(np.array(parents)))
     encoder = QueryEncoder(model.encoder, width)
-    return Retriever(encoder, Decoder(model.decoder), (CODES,) * DEPTH, states).eval()
+    return IdentifierModel(encoder, Decoder(model.decoder), (CODES,) * DEPTH, states).eval()
 
 
 def skewed_categories(items: int) -> CategoryTree:
@@ -103,7 +103,7 @@ class Clock:
         return run
 
 
-def parts_of(search: Callable[[], Any], model: Retriever) -> dict[str, float]:
+def parts_of(search: Callable[[], Any], model: IdentifierModel) -> dict[str, float]:
     """Milliseconds of each part of a search."""
     clock = Clock()
     decoder = model.decoder
@@ -148,20 +148,20 @@ def _method(clock: Clock, part: str, call: Callable[..., Any]) -> Callable[..., 
 
 
 def full_search(
-    model: Retriever,
+    model: IdentifierModel,
     tree: PrefixTree,
     routes: Routes | None,
     index: EvidenceIndex,
     width: int = 100,
     queries: int = 1,
-) -> Callable[[], Found]:
+) -> Callable[[], Paths]:
     """A search with evidence at all depths and, where the model has categories, routing."""
     vocabulary = SidVocabulary.of(tree, (CODES,) * DEPTH)
     tokens = tokens_of(queries)
     texts = [evidence_bench.query_terms(n % evidence_bench.QUERIES)[0] for n in range(queries)]
 
     @torch.inference_mode()
-    def run() -> Found:
+    def run() -> Paths:
         evidence = [index.compatibility(text) for text in texts]
         begun = Begun.of(model, model.encoder(*tokens))
         admitted = None
@@ -174,7 +174,9 @@ def full_search(
     return run
 
 
-def breakdown(tree: PrefixTree, routes: Routes, index: EvidenceIndex, small: Retriever) -> None:
+def breakdown(
+    tree: PrefixTree, routes: Routes, index: EvidenceIndex, small: IdentifierModel
+) -> None:
     large = Setting("T5-base", 1).ours()
     found = {
         "T5-base": parts_of(full_search(large, tree, None, index), large),
@@ -230,13 +232,13 @@ def routing(routes: Routes) -> None:
     report("search-routing: union of three of 300 categories, 300,000 items", rows)
 
 
-def model_alone(tree: PrefixTree, width: int, queries: int) -> Callable[[], Found]:
+def model_alone(tree: PrefixTree, width: int, queries: int) -> Callable[[], Paths]:
     """A search by the model, without categories and evidence."""
     model, tokens = tiny(), tokens_of(queries)
     vocabulary = SidVocabulary.of(tree, (CODES,) * DEPTH)
 
     @torch.inference_mode()
-    def run() -> Found:
+    def run() -> Paths:
         begun = Begun.of(model, model.encoder(*tokens))
         return beam_search(model, tree, vocabulary, begun, width=width)
 

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rars.baselines import Bm25, words
+from rars.baselines import Bm25
 from rars.data import Dataset
 from rars.data.shop import LOCALES, make_shop
+from rars.data.words import indexed, words
 
 DEPTH = 100
 
@@ -39,7 +40,7 @@ def measure(shop: Dataset) -> Result:
     """Index the whole catalogue and search it with the test queries."""
     columns = shop.items(["title", "brand", "color", "text"]).to_pydict()
     rows = zip(*columns.values(), strict=True)
-    documents = [words(" ".join(part for part in row if part)) for row in rows]
+    documents = [indexed(" ".join(part for part in row if part)) for row in rows]
     wanted = shop.queries_in("test")
     texts = [shop.query_texts[int(i)].as_py() for i in wanted]
     ranked = Bm25.of(shop).search(texts, min(DEPTH, shop.n_items))

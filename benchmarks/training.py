@@ -21,13 +21,14 @@ import torch
 
 from benchmarks.measure import alternate, peak_megabytes, report
 from benchmarks.tree import skewed_codes
-from rars.config import ObjectiveSettings
+from rars.config import TermSettings
 from rars.model.backbone import PRESETS
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
-from rars.model.retriever import Retriever
+from rars.model.identifier_model import IdentifierModel
 from rars.objectives import tree
 from rars.objectives.common import Context
+from rars.objectives.siblings import HeadSettings
 from rars.training.loop import TrainingModel
 from rars.training.packing import TrainingSet, pack, training_set
 from rars.tree import PrefixTree, Relevance, SidVocabulary
@@ -103,19 +104,20 @@ def usual(
     return step
 
 
-def packed_model(name: str, data: TrainingSet, structure: str = "none") -> TrainingModel:
+def packed_model(name: str, data: TrainingSet, *terms: str) -> TrainingModel:
     """The library's model of that size behind tables of our own."""
     from transformers import MT5Config, MT5Model, T5Config, T5Model
 
     kinds = (MT5Config, MT5Model) if name.startswith("mT5") else (T5Config, T5Model)
     settings = {"vocab_size": 32_128} | MODELS[name]
     model = kinds[1](kinds[0](dropout_rate=0.0, **settings))
-    retriever = Retriever(
+    retriever = IdentifierModel(
         QueryEncoder(model.encoder, settings["d_model"]),
         Decoder(model.decoder),
         data.vocabulary.slots,
     )
-    return TrainingModel(retriever, ObjectiveSettings(structure=structure)).train()
+    listed = [TermSettings.model_validate({"term": one}) for one in ("full-sid", *terms)]
+    return TrainingModel(retriever, listed).train()
 
 
 def packed(name: str, data: TrainingSet) -> Callable[[], None]:
@@ -153,7 +155,7 @@ def tree_share(name: str) -> float:
     training = packed_model(name, data, "tree")
     queries = np.arange(len(data))
     with torch.no_grad():
-        found = training.retriever(pack(data, queries))
+        found = training.model(pack(data, queries))
     pooled = found.encoded.pooled.requires_grad_()
 
     def step() -> None:
@@ -163,7 +165,9 @@ def tree_share(name: str) -> float:
 
     def head() -> None:
         batch = pack(data, queries)
-        tree.loss_of(pooled, batch, Context(head=training.head)).mean.backward()  # type: ignore[no-untyped-call]
+        context = Context(head=training.heads["tree"])
+        loss = tree.loss_of(pooled, batch, context, HeadSettings()).mean
+        loss.backward()  # type: ignore[no-untyped-call]
         training.zero_grad()
 
     seconds = alternate({"step": step, "head": head}, repeats=5)

@@ -13,10 +13,16 @@ ROOT = Path(__file__).parents[1] / "src" / "rars"
 
 FLOORS = [
     "errors",
+    "arrays",
+    "progress",
+    "places",
     "artifacts",
     "config",
     "tree",
     "data",
+    "systems",
+    "evaluation",
+    "checkpoints",
     "runs",
     "identifiers",
     "model",
@@ -24,8 +30,8 @@ FLOORS = [
     "training",
     "search",
     "baselines",
-    "evaluation",
     "analysis",
+    "pipeline",
     "experiments",
     "serving",
     "cli",
@@ -59,6 +65,48 @@ def test_every_folder_has_its_floor():
     folders = {p.name for p in ROOT.iterdir() if p.is_dir() and (p / "__init__.py").exists()}
     modules = {p.stem for p in ROOT.glob("*.py")} - {"__init__", "__main__"}
     assert folders | modules <= set(FLOORS)
+
+
+def runtime_imports(path: Path) -> set[str]:
+    """Modules a file imports when it runs; what only the type checker sees is left out."""
+    found: set[str] = set()
+
+    def look(node: ast.AST) -> None:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            return
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {alias.name for alias in node.names}
+            found.update(
+                {f"rars.{name}" for name in names} if node.module == "rars" else {node.module}
+            )
+        for child in ast.iter_child_nodes(node):
+            look(child)
+
+    look(ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+PUBLIC = {"rars.Dataset", "rars.Recipe", "rars.Retriever", "rars.__version__"}
+SPOKEN = ("rars.cli", "rars.pipeline", "rars.experiments", "rars.errors", "rars.progress")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "cli").glob("*.py")), ids=lambda p: p.stem)
+def test_the_command_line_parses_and_prints_and_leaves_the_work_to_the_pipeline(path):
+    for name in runtime_imports(path):
+        top = name.split(".")[0]
+        assert top not in {"numpy", "torch", "pyarrow", "transformers", "faiss"}, name
+        if top == "rars":
+            assert name in PUBLIC or name.startswith(SPOKEN), f"{path.stem} imports {name}"
+
+
+def test_every_public_name_can_be_had_and_says_what_it_is():
+    import rars
+
+    assert 10 <= len(rars.__all__) <= 18
+    for name in rars.__all__:
+        assert name == "__version__" or getattr(rars, name).__doc__
 
 
 def test_the_tree_needs_numpy_alone():

@@ -8,7 +8,7 @@ own manifests; a step is recorded here after its part is safely on disk.
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from rars.data import Dataset
 from rars.errors import RarsError
 
 KIND = "run"
+DATASET = "dataset"
+"""Where a run keeps a dataset that had no folder."""
 _LIBRARIES = ("numpy", "torch", "transformers", "faiss-cpu")
 
 
@@ -39,8 +41,8 @@ class Run:
                     f"{folder} was made from the dataset {known['name']!r} with other contents; "
                     "choose another --out."
                 )
-        elif run.folder.exists() and any(run.folder.iterdir()):
-            raise RarsError(f"{folder} holds files that are not a rars run; choose another --out.")
+        else:
+            refuse_foreign(run.folder)
         return run
 
     @classmethod
@@ -58,11 +60,15 @@ class Run:
         run = cls(Path(folder))
         if not run.manifest_path.exists():
             raise RarsError(f"{folder} is not a rars run: it has no manifest.json.")
-        if run.manifest().get("kind") != KIND:
-            raise RarsError(f"{run.manifest_path} does not describe a run.")
+        run.manifest()
         if generative and (system := run.recipe().system) != "generative":
             raise RarsError(f"{folder} is a {system} system: it has no identifiers and no model.")
         return run
+
+    @classmethod
+    def of(cls, run: Run | str | Path, *, generative: bool = False) -> Run:
+        """A run as it is given: opened already, or a folder."""
+        return cls.open(run.folder if isinstance(run, Run) else run, generative=generative)
 
     @property
     def manifest_path(self) -> Path:
@@ -75,8 +81,14 @@ class Run:
         return self.folder / "results"
 
     def manifest(self) -> dict[str, Any]:
-        """What is recorded so far."""
-        manifest: dict[str, Any] = artifacts.read_json(self.manifest_path)
+        """What is recorded so far; a manifest of something else is refused."""
+        manifest = artifacts.read_json(self.manifest_path)
+        if (
+            not isinstance(manifest, dict)
+            or manifest.get("kind") != KIND
+            or not {"data", "steps"} <= manifest.keys()
+        ):
+            raise RarsError(f"{self.manifest_path} does not describe a run.")
         return manifest
 
     def recipe(self) -> Recipe:
@@ -98,6 +110,30 @@ class Run:
         return dataset
 
 
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder of something else; one that holds nothing but a kept dataset is a run's."""
+    if folder.exists() and any(path.name != DATASET for path in folder.iterdir()):
+        raise RarsError(f"{folder} holds files that are not a rars run; choose another --out.")
+
+
+def on_disk(dataset: Dataset, home: Path) -> Dataset:
+    """The dataset as a folder: itself, or, of one in memory or a view, what is kept in ``home/dataset``."""
+    if dataset.folder is not None:
+        return dataset
+    place = home / DATASET
+    if place.exists():
+        known = Dataset.load(place)
+        if known.facts.get("content") != dataset.digest:
+            raise RarsError(f"{place} holds other data than {dataset.where}; choose another --out.")
+        return known
+    if (home / "manifest.json").exists():
+        Run(home).manifest()
+    else:
+        refuse_foreign(home)
+    facts = {**dataset.facts, "content": dataset.digest}
+    return replace(dataset, facts=facts).save(place)
+
+
 def _fresh(dataset: Dataset) -> dict[str, Any]:
     return {
         "kind": KIND,
@@ -106,7 +142,7 @@ def _fresh(dataset: Dataset) -> dict[str, Any]:
         "libraries": {name: version(name) for name in _LIBRARIES},
         "data": {
             "name": dataset.name,
-            "folder": str(dataset.folder.resolve()),
+            "folder": str(Path(dataset.folder or "").resolve()),
             "digest": dataset.digest,
         },
         "steps": {},

@@ -9,17 +9,10 @@ import pytest
 
 from rars import artifacts
 from rars.analysis.representation import probe
-from rars.runs import Run
-from tests.search.trained import make_run
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    return tmp_path_factory.mktemp("probe")
-
-
-def test_a_fresh_head_learns_from_the_encoder_and_the_own_head_is_read_from_the_journal(home):
-    run = Run.open(make_run(home, "rars", recipe="rars"))
+def test_a_fresh_head_learns_from_the_encoder_and_the_own_head_is_read_from_the_journal(run_of):
+    run = run_of("rars")
     before = artifacts.opening(run.folder / "model", kind="retriever").digest
     seen = []
     found = probe(run, lambda done, total: seen.append((done, total)))
@@ -29,10 +22,11 @@ def test_a_fresh_head_learns_from_the_encoder_and_the_own_head_is_read_from_the_
     assert found.own == pytest.approx(sum(last) / len(last))
     assert 0 < found.train < math.log(16) * 3
     assert found.validation is not None
+    assert found.as_dict()["run"] == str(run.folder)
     assert artifacts.opening(run.folder / "model", kind="retriever").digest == before
 
 
-def test_a_run_without_a_tree_head_has_none_of_its_own(home):
-    found = probe(Run.open(make_run(home, "base", recipe="base")))
+def test_a_run_without_a_tree_head_has_none_of_its_own(run_of):
+    found = probe(run_of("base"))
     assert found.own is None
     assert found.train > 0

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from rars.baselines import Dense, dense
-from rars.baselines.dense import nearest
 from rars.errors import RarsError
+from rars.identifiers import nearest as searching
+from rars.identifiers.nearest import nearest
 from tests.evaluation.worlds import make_dataset
 
 
@@ -18,8 +19,8 @@ def test_block_by_block_equals_all_at_once(monkeypatch, cosine):
     items = rng.integers(-2, 3, size=(200, 4)).astype(np.float32)
     queries = rng.integers(-2, 3, size=(9, 4)).astype(np.float32)
     items[7] = 0
-    monkeypatch.setattr(dense, "_QUERIES", 4)
-    monkeypatch.setattr(dense, "_ITEMS", 33)
+    monkeypatch.setattr(searching, "_QUERIES", 4)
+    monkeypatch.setattr(searching, "_ITEMS", 33)
     found = nearest(queries, items, 25, cosine=cosine)
     scores = queries @ items.T
     if cosine:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rars.baselines import Fusion, Ranked, fuse
+from rars.baselines import Fusion, fuse
 from rars.baselines.fusion import choose_weights
 from rars.errors import RarsError
+from rars.systems import Ranked
 
 
 @dataclass(frozen=True)

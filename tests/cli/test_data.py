@@ -618,7 +618,7 @@ def test_shop_passes_its_options_on(
         calls.append(options)
         import_tables(folder, Tables(**samples.write_all(tmp_path / "in")))
 
-    monkeypatch.setattr("rars.data.shop.make_shop", make_shop, raising=False)
+    monkeypatch.setattr("rars.pipeline.datasets.make_shop", make_shop)
     words = ["data", "shop", tmp_path / "shop", "--size", size, "--locale", "ja", "--seed", "7"]
     code, out, err = rars(*words, "--json")
     assert code == 0, err

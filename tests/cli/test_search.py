@@ -14,7 +14,7 @@ from rars.errors import RarsError
 from rars.runs import Run
 from rars.search import index
 from rars.search.retriever import Retriever, store_hybrid
-from rars.search.rules import Hybrid
+from rars.search.rules import HybridSettings
 from tests.search.trained import make_run
 
 
@@ -151,11 +151,13 @@ def test_an_evaluation_with_other_hybrid_weights_is_not_served(rars, run):
 
     def weights(rule):
         done = json.loads(rars("evaluate", run, "--rule", rule, "--json").out)
-        return done["evaluations"][0].get("hybrid")
+        return done["evaluations"][0]["search"].get("hybrid")
 
     before = weights("hybrid")
-    store_hybrid(Retriever.load(run), Hybrid(bm25=1.0, dense=0.0, weight=40.0))
-    assert weights("hybrid") == Hybrid(bm25=1.0, dense=0.0, weight=40.0).as_dict() != before
+    store_hybrid(Retriever.load(run), HybridSettings(bm25=1.0, dense=0.0, weight=40.0))
+    assert (
+        weights("hybrid") == HybridSettings(bm25=1.0, dense=0.0, weight=40.0).model_dump() != before
+    )
     assert weights("ar") is None
 
 

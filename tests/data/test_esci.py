@@ -206,6 +206,9 @@ def test_full_catalogue_keeps_every_judged_product(tmp_path: Path, source: Path)
         "6": False,
         "7": False,
     }
+    tested = dataset.queries_in("test", eligible=True)
+    assert dataset.query_ids.take(pa.array(tested)).to_pylist() == ["5"]
+    assert set(dataset.query_locales) == {"us"}
 
 
 def test_validation_queries_do_not_make_a_category_known(tmp_path: Path) -> None:

@@ -14,12 +14,12 @@ import pytest
 
 from rars.data.shop import LOCALES, make_shop
 from rars.data.shop.lexicon import lexicon
-from rars.data.shop.world import devices, world
+from rars.data.shop.world import world
 
 FAMILY = {
     device: family
     for family in ("phone", "watch", "camera", "printer", "coffee", "shaver", "console", "vacuum")
-    for device in devices(family)
+    for device in world().devices[family]
 }
 BASE_UNITS = {"tb": 1000, "m": 100, "l": 1000, "kg": 1000}
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
+import tomllib
 import unicodedata
 from collections import Counter
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,8 +18,8 @@ from rars.data.shop import LOCALES, slips
 from rars.data.shop.draws import Draw, key
 from rars.data.shop.facts import make_facts
 from rars.data.shop.items import item_rows
-from rars.data.shop.lexicon import Lexicon, lexicon
-from rars.data.shop.world import world
+from rars.data.shop.lexicon import Lexicon, lexicon, read_lexicon
+from rars.data.shop.world import WORDS, read_world, world
 from rars.errors import RarsError
 
 # How many base units (mAh, GB, W, cm, ml, g, mm) one unit of this name is.
@@ -94,17 +98,6 @@ def test_features_are_translated_not_copied(locale: str) -> None:
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_a_name_never_means_two_leaves(locale: str) -> None:
-    # Otherwise a query by that name would be judged by one leaf while the person meant the other.
-    names = Counter(
-        name
-        for entry in lexicon(locale).leaves
-        for name in {slips.same_text(n) for n in (*(n.text for n in entry.names), *entry.asked)}
-    )
-    assert [name for name, count in names.items() if count > 1] == []
-
-
-@pytest.mark.parametrize("locale", LOCALES)
 def test_a_word_never_means_two_values_of_one_leaf(locale: str) -> None:
     words = lexicon(locale)
     for leaf in world().leaves:
@@ -140,6 +133,167 @@ def test_spanish_adjectives_agree_with_the_noun() -> None:
 def test_unknown_locale_is_a_clear_mistake() -> None:
     with pytest.raises(RarsError, match="Unknown locale 'fr'; choose one of en, es, ja"):
         lexicon("fr")
+
+
+def keys_of(table: dict[str, Any], place: str = "") -> set[str]:
+    """Every key of a word file, but for those by which a language says what others need no words for."""
+    found = set()
+    for name, value in table.items():
+        if place in ("agreeing", "modifiers", "shoe_sizes"):
+            continue
+        if place.startswith("features.") and name in ("with", "without"):
+            continue
+        here = f"{place}.{name}".strip(".")
+        found |= {here} | (keys_of(value, here) if isinstance(value, dict) else set())
+    return found
+
+
+def test_every_language_has_the_same_keys() -> None:
+    tables = {
+        locale: tomllib.loads((WORDS / f"{locale}.toml").read_text(encoding="utf-8"))
+        for locale in LOCALES
+    }
+    keys = {locale: keys_of(table) for locale, table in tables.items()}
+    assert len(keys["en"]) > 1000
+    assert keys["es"] == keys["en"] == keys["ja"]
+
+
+def test_every_word_file_belongs_to_a_language_or_the_world() -> None:
+    assert {path.stem for path in WORDS.iterdir()} == {*LOCALES, "leaves", "makers"}
+
+
+def test_the_world_is_as_large_as_the_documentation_says() -> None:
+    earth = world()
+    assert len(earth.departments) == 14
+    assert len({(leaf.department, leaf.middle) for leaf in earth.leaves}) == 43
+    assert len(earth.leaves) == 111
+    assert len(earth.brands) == 116
+    assert len(earth.line_names) == 288
+    assert sum(map(len, earth.devices.values())) == 47
+
+
+@pytest.mark.parametrize(
+    ("locale", "old", "new", "message"),
+    [
+        ("en", 'yes = "yes"', "", "yes: is missing"),
+        ("en", 'yes = "yes"', "yes = true", "yes: must be a text, not true or false"),
+        ("en", 'yes = "yes"', 'yes = "yes"\nyess = "y"', "yess: is unknown"),
+        ("en", 'yes = "yes"', "yes = yes", "is not readable TOML"),
+        ("en", "decimal_comma = false", "decimal_comma = 0", "must be true or false, not a number"),
+        ("en", 'for = "for {}"', 'for = "for"', "for: 'for' lacks {}"),
+        ("en", 'for = "for {}"', 'for = "for {} {x}"', "for: 'for {} {x}' has {x}; allowed are {}"),
+        ("en", '"Ideal for {use}."', '"Ideal for {us}."', "openers: 'Ideal for {us}.' has {us}"),
+        ("en", '"Limited stock."', '"Limited {stock."', "closers: 'Limited {stock.' has a lone"),
+        ("en", '["The color is {}."', '["The color."', "sentences.color: 'The color.' lacks {} or"),
+        ("en", '"#mah"', '"mah"', "quantities.battery.typed: 'mah' needs one #"),
+        ("en", "[values.tip]", "[values.tipp]", "values.tip: is missing"),
+        ("en", 'say = "black"', "say = []", "values.color.black.say: holds 0 forms, needed are 2"),
+        ("en", '"stage", "variety"', '"stag", "variety"', "adjectives: there is no field 'stag'"),
+        ("es", '"{un}" =', '"un" =', "agreeing.un: is not a word in braces"),
+        ("es", '["un", "una", "unos", "unas"]', '["un", "una"]', "agreeing.{un}: holds 2 forms"),
+        ("ja", '37 = "23.5"', "", "shoe_sizes.37: is missing"),
+        ("ja", '37 = "23.5"', "37 = 23.5", "shoe_sizes.37: must be a text, not a number"),
+    ],
+)
+def test_a_broken_language_file_is_named_with_its_key(
+    tmp_path: Path, locale: str, old: str, new: str, message: str
+) -> None:
+    broken = changed(tmp_path, f"{locale}.toml", old, new)
+    with pytest.raises(RarsError, match=f"{locale}.toml.*{re.escape(message)}") as caught:
+        read_lexicon(broken, locale)
+    assert "\n" not in str(caught.value)
+
+
+def changed(folder: Path, name: str, old: str, new: str) -> Path:
+    """All word files in a folder, one of them with a change."""
+    shutil.copytree(WORDS, folder, dirs_exist_ok=True)
+    text = (folder / name).read_text(encoding="utf-8")
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+    return folder / name
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_name_never_means_two_leaves(tmp_path: Path, locale: str) -> None:
+    # Otherwise a query by that name would be judged by one leaf while the person meant the other.
+    taken = lexicon(locale).leaves[0].asked[0]
+    other = lexicon(locale).leaves[-1].asked[0]
+    broken = changed(
+        tmp_path, f"{locale}.toml", f'asked = ["{other}"', f'asked = ["{taken.upper()}"'
+    )
+    with pytest.raises(
+        RarsError, match=r"leaves.ring_binder.asked: .* is also a name of smartphone"
+    ):
+        read_lexicon(broken, locale)
+
+
+@pytest.mark.parametrize(("locale", "mark"), [("en", "(m)"), ("es", ""), ("ja", "(p)")])
+def test_a_name_carries_the_marks_of_its_language(tmp_path: Path, locale: str, mark: str) -> None:
+    text = (WORDS / f"{locale}.toml").read_text(encoding="utf-8")
+    names = re.search(r'names = \["([^"]+)"', text)
+    assert names is not None
+    bare = names[1].split(" (")[0]
+    broken = changed(
+        tmp_path, f"{locale}.toml", f'["{names[1]}"', f'["{bare} {mark}"'.replace(' "', '"')
+    )
+    with pytest.raises(RarsError, match=r"leaves.smartphone.names: .* needs one of the marks"):
+        read_lexicon(broken, locale)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (
+            "leaves",
+            "storage = [128, 256, 64, 512]",
+            "storag = [128]",
+            "smartphone.storag: is unknown",
+        ),
+        ("leaves", "[128, 256, 64, 512]", '["128"]', "smartphone.storage: must hold numbers"),
+        ("leaves", "[128, 256, 64, 512]", "[]", "smartphone.storage: is empty"),
+        ("leaves", 'model = "@phone"', 'model = "@fone"', "smartphone.model: names no family of"),
+        ("leaves", 'color = "@tech"', 'color = "@tek"', "smartphone.color: there is no set 'tek'"),
+        (
+            "leaves",
+            '["dual_sim", "stylus"',
+            '["dual_sim", "a", "b", "c", "d"',
+            "smartphone.has: holds",
+        ),
+        ("leaves", 'goes_with = ["phone_case"', 'goes_with = ["case"', "'case' does not exist"),
+        ("leaves", "phones.phone_case]", "audio.earbuds]", "is not readable TOML"),
+        ("leaves", "phones.phone_case]", "audio.tea]", "tea: the leaf is in another category too"),
+        ("leaves", '  "phone_case", "t_shirt"', '  "t_shirt"', "the leaf 'phone_case' is missing"),
+        ("leaves", "volume = [0.5, 3000]", "volume = [3000, 0.5]", "readable.volume: must be a sm"),
+        ("leaves", 'devices = ["model", "fits"]', 'devices = ["model", "pack"]', "of two kinds"),
+        ("leaves", 'unwanted = ["silicone_oil"', 'unwanted = ["lid"', "unwanted: 'lid' does not"),
+        ("makers", "[brands.toys]", "[brands.toy]", "brands.toys: is missing"),
+        (
+            "makers",
+            "Quentix = ",
+            "Ordeva = ",
+            "brands.electronics.Ordeva: the brand is there twice",
+        ),
+        (
+            "makers",
+            '"Gamenta One"',
+            '"Gamento One"',
+            "devices.console: 'Gamento One' is not a brand",
+        ),
+        ("makers", 'marks = ["2"', 'marks = ["X"', "lines.marks: 'X' is there twice"),
+    ],
+)
+def test_a_broken_world_is_named_with_its_key(
+    tmp_path: Path, name: str, old: str, new: str, message: str
+) -> None:
+    changed(tmp_path, f"{name}.toml", old, new)
+    with pytest.raises(RarsError, match=f"{name}.toml.*{re.escape(message)}") as caught:
+        read_world(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_word_file_is_a_clear_mistake(tmp_path: Path) -> None:
+    with pytest.raises(RarsError, match=r"The word file .*en.toml does not exist."):
+        read_lexicon(tmp_path / "en.toml", "en")
 
 
 @given(st.text(alphabet="abcdeñé 0123456789", min_size=1, max_size=40), st.integers(0, 2**40))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+from itertools import combinations
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from rars.errors import RarsError
-from rars.evaluation import PerQuery, compare, estimates, holm, sign_test
+from rars.evaluation import PerQuery, compare, estimates, holm, sign_test, tables
 from rars.evaluation import report as layout
+from rars.evaluation.comparison import Contrast, Scores, differences, intervals
 
 N = 120
 
@@ -51,6 +53,99 @@ def test_differences_are_those_of_the_statistics(systems):
     assert [d.estimate for d in found.differences] == estimates(delta, draws=500, seed=3)
     mean = found.systems["dense_1"]["Recall@5"].mean
     assert mean == pytest.approx(systems["dense_1"].mean("Recall@5"))
+
+
+@pytest.fixture(scope="module")
+def seeded():
+    """Three systems with three, three and two seeds, and one more that only seed 5 was trained for."""
+    rng = np.random.default_rng(7)
+
+    def runs(seeds, shift):
+        made = [
+            PerQuery(
+                np.arange(N, dtype=np.int32),
+                {name: np.clip(rng.random(N) + shift, 0, 1) for name in ("Recall@5", "nDCG@10")},
+            )
+            for _ in seeds
+        ]
+        return Scores(tuple(seeds), tuple(made))
+
+    return {"a": runs((0, 1, 2), 0), "b": runs((0, 1, 2), 0.1), "c": runs((2, 0), 0.05),
+            "lone": runs((5,), 0)}  # fmt: skip
+
+
+def test_one_run_each_gives_to_the_last_bit_what_its_formulas_say(systems):
+    """Written out plainly: all systems in one matrix, then all differences in one matrix."""
+    names, order = ("Recall@5", "Loss@L1-L2"), list(systems)
+    values = {one: np.stack([systems[one].values[m] for m in names], axis=1) for one in order}
+    rows = estimates(np.hstack([values[one] for one in order]), draws=700, seed=3)
+    pairs = [(later, earlier) for earlier, later in combinations(order, 2)]
+    delta = np.hstack([values[a] - values[b] for a, b in pairs])
+    paired, p = estimates(delta, draws=700, seed=3), sign_test(delta, draws=700, seed=3)
+    for family in ("table", "measure"):
+        found = compare(systems, family=family, draws=700, seed=3)
+        assert [found.systems[one][m] for one in order for m in names] == rows
+        assert [one.estimate for one in found.differences] == paired
+        assert [one.p for one in found.differences] == p.tolist()
+        corrected = (
+            holm(p)
+            if family == "table"
+            else np.stack([holm(column) for column in p.reshape(-1, 2).T], axis=1).ravel()
+        )
+        assert [one.p_holm for one in found.differences] == corrected.tolist()
+
+
+def test_several_seeds_give_to_the_last_bit_what_their_formulas_say(seeded):
+    """Written out plainly: queries averaged over seeds, each contrast by itself, families corrected apart."""
+    names = ("Recall@5", "nDCG@10")
+
+    def averaged(one, seeds, measures):
+        runs = [seeded[one].runs[seeded[one].seeds.index(seed)] for seed in seeds]
+        return np.mean([np.stack([r.values[m] for m in measures], axis=1) for r in runs], axis=0)
+
+    whole = np.hstack([averaged(one, seeded[one].seeds, names) for one in seeded])
+    assert list(intervals(seeded, names).values()) == estimates(whole)
+    contrasts = [
+        Contrast("b - a", "b", "a", names, "x"),
+        Contrast("c - a", "c", "a", ("nDCG@10",), "y"),
+        Contrast("lone - a", "lone", "a", names, "y"),
+        Contrast("c - b", "c", "b", names, "x"),
+    ]
+    shared = {"b - a": (0, 1, 2), "c - a": (2, 0), "c - b": (2, 0)}
+    found = differences(seeded, contrasts)
+    assert list(dict.fromkeys(one.contrast.name for one in found)) == list(shared)
+    tests = {"x": [], "y": []}
+    for contrast in (one for one in contrasts if one.name in shared):
+        seeds = shared[contrast.name]
+        ours, theirs = (
+            averaged(one, seeds, contrast.measures) for one in (contrast.system, contrast.reference)
+        )
+        listed = [one for one in found if one.contrast == contrast]
+        assert [one.measure for one in listed] == list(contrast.measures)
+        assert [one.estimate for one in listed] == estimates(ours - theirs)
+        assert [one.p for one in listed] == sign_test(ours - theirs).tolist()
+        tests[contrast.family] += listed
+        for one in listed:
+            each = [
+                float(averaged(contrast.system, [seed], [one.measure]).mean())
+                - float(averaged(contrast.reference, [seed], [one.measure]).mean())
+                for seed in seeds
+            ]
+            assert list(one.per_seed) == each
+            assert (one.seeds.mean, one.seeds.sd) == (np.mean(each), np.std(each, ddof=1))
+    for listed in tests.values():
+        assert [one.p_holm for one in listed] == holm([one.p for one in listed]).tolist()
+
+
+def test_systems_with_several_seeds_are_compared_and_show_their_spread(seeded):
+    found = compare({"a": seeded["a"], "b": list(seeded["b"].runs)}, draws=500)
+    assert found.seeds["b"]["nDCG@10"] == seeded["b"].summary("nDCG@10")
+    assert found.as_dict()["differences"][0]["seeds"]["n"] == 3
+    text = layout.markdown(found)
+    assert f"± {100 * seeded['b'].summary('nDCG@10').sd:.2f}" in text
+    assert "over seeds ± sample standard deviation" in text
+    with pytest.raises(RarsError, match="a has no run"):
+        compare({"a": []})
 
 
 def test_the_family_is_what_was_declared(systems):
@@ -107,25 +202,38 @@ def test_one_system_alone_is_a_table_without_tests(systems):
 
 
 def test_markdown_shows_values_letters_and_tests(systems):
-    lines = layout.markdown(compare(systems, draws=2000)).splitlines()
+    found = compare(systems, draws=2000)
+    lines = layout.markdown(found).splitlines()
     assert lines[0] == "|  | System | Recall@5 | Loss@L1-L2 |"
     assert lines[2].startswith("| a | BM25 & co | ")
-    assert lines[4].startswith("| c | hybrid\\|2 | **")
+    one = found.systems["hybrid|2"]["Recall@5"]
+    assert lines[4].startswith(
+        f"| c | hybrid\\|2 | **{100 * one.mean:.2f}**<sup>ab</sup>"
+        f"<br><sub>[{100 * one.low:.1f}, {100 * one.high:.1f}]</sub> | **"
+    )
     assert lines[4].count("<sup>ab</sup>") == 2
-    tests = [line for line in lines if "hybrid\\|2 - BM25 & co | Recall@5" in line]
+    tests = [line for line in lines if line.startswith("| hybrid\\|2 − BM25 & co | Recall@5 | **+")]
     assert len(tests) == 1
     assert tests[0].endswith("| \\<0.001 | 0.003 |")
+    assert "Holm's correction over 6 tests" in lines[-1]
 
 
-def test_latex_escapes_names_and_balances_its_environments(systems):
-    found = compare(systems, draws=2000)
-    for text in (layout.latex(found, label="tab:x"), layout.latex_differences(found)):
-        assert r"BM25 \& co" in text
-        assert r"dense\_1" in text
-        for name in ("table", "tabular"):
-            assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}") == 1
-    assert r"\textsuperscript{ab}" in layout.latex(found)
-    assert "$<$0.001" in layout.latex_differences(found)
+def test_latex_shows_the_same_tables_with_escaped_names(systems):
+    first, second = map(tables.latex, layout.shown(compare(systems, draws=2000)))
+    assert r"BM25 \& co" in first
+    assert r"\textsuperscript{ab}" in first
+    assert "$<$0.001" in second
+
+
+def test_a_notebook_shows_both_tables_escaped(systems):
+    renamed = {f"<{name}>": one for name, one in systems.items()}
+    shown = compare(renamed, draws=2000)._repr_html_()
+    assert "&lt;BM25 &amp; co&gt;" in shown
+    assert "<BM25" not in shown
+    assert shown.count("<table>") == 2
+    assert "<sup>ab</sup>" in shown
+    assert "<b>+" in shown  # a significant difference
+    assert "http" not in shown
 
 
 def test_the_terminal_table_fits_eighty_columns(systems):

@@ -9,7 +9,6 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rars.baselines import Ranked
 from rars.data import Judgments
 from rars.errors import RarsError
 from rars.evaluation import (
@@ -26,6 +25,7 @@ from rars.evaluation import (
     write_qrels,
     write_run,
 )
+from rars.systems import Ranked
 from rars.tree import PrefixTree
 from tests.evaluation.worlds import (
     grades_of,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rars.baselines import Ranked
 from rars.data import Judgments
 from rars.errors import RarsError
 from rars.evaluation import Measure, Ranking, Truth, coverage, identifier_ranking, measure
+from rars.systems import Ranked
 from rars.tree import PrefixTree
 from tests.evaluation.worlds import grades_of, random_judgments, random_ranking
 

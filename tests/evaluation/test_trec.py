@@ -8,10 +8,10 @@ import pytrec_eval
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rars.baselines import Ranked
 from rars.errors import RarsError
 from rars.evaluation import Ranking, Truth, measure, read_qrels, read_run, write_qrels, write_run
 from rars.evaluation.trec import falling
+from rars.systems import Ranked
 from tests.evaluation.worlds import make_dataset, random_ranking
 
 ITEMS = ["a", "b", "c", "blue mug", "50%off", "x%20y", "広い 箱", "z\u3000z"]

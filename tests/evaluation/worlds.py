@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from rars.baselines import Ranked
 from rars.data import Dataset, Judgments, writing_dataset
 from rars.evaluation import Ranking
+from rars.systems import Ranked
 
 
 def make_dataset(
@@ -22,6 +22,7 @@ def make_dataset(
     *,
     splits: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
+    locales: Sequence[str | None] | None = None,
     **columns: pa.Array,
 ) -> Dataset:
     """A dataset folder with these ids; every query is a test query unless ``splits`` says otherwise."""
@@ -31,6 +32,8 @@ def make_dataset(
         "text": [f"text of {one}" for one in query_ids],
         "split": list(splits or ["test"] * len(query_ids)),
     }
+    if locales is not None:
+        queries["locale"] = pa.array(locales, pa.string())
     pairs = list(zip(*judgments, strict=True)) if judgments else [[], [], []]
     with writing_dataset(folder, name="small", licence="none") as writer:
         writer.add("items", pa.table(items))

@@ -7,8 +7,9 @@ import zlib
 import numpy as np
 
 from rars.evaluation import MEASURES, PerQuery
-from rars.experiments.collecting import Found, Scores, summarise
+from rars.evaluation.comparison import Scores
 from rars.experiments.design import Point, Setting, Study
+from rars.experiments.results import Found, summarise
 
 QUERIES = np.arange(40, dtype=np.int32)
 

@@ -6,11 +6,10 @@ import pytest
 
 from rars import artifacts
 from rars.errors import RarsError
-from rars.experiments import geometry, main, masks, positives
-from rars.experiments.catalogue import STUDIES, study
-from rars.experiments.conducting import Order, planned, writable
 from rars.experiments.design import Setting, depth_of
 from rars.experiments.grid import Grid
+from rars.experiments.order import Order, planned, writable
+from rars.experiments.studies import STUDIES, geometry, main, masks, positives, study
 from tests.evaluation.worlds import make_dataset
 
 SETTING = Setting("tiny", rates={"base": 2e-3, "rars": 1e-3})
@@ -28,7 +27,7 @@ def dataset(tmp_path):
 
 
 def grid_of(tmp_path, dataset, one, seeds=2, setting=SETTING):
-    return Grid.of(tmp_path / "work", dataset, "tiny", one.conditions(setting), range(seeds))
+    return Grid.of(tmp_path / "work", dataset, one.conditions(setting), range(seeds))
 
 
 def finish(cell, rules=None):
@@ -52,7 +51,7 @@ def test_base_and_rars_differ_in_the_objective_alone(tmp_path, dataset):
     """A matched comparison: the same rate, seed and identifiers; only the loss is another."""
     recipes = {one.key: one.recipe for one in main.conditions(SETTING)}
     base, rars = (recipes[key].model_dump() for key in ("base", "rars"))
-    assert {key for key in base if base[key] != rars[key]} == {"name", "objective"}
+    assert {key for key in base if base[key] != rars[key]} == {"name", "about", "objective"}
     assert base["training"]["learning_rate"] == 2e-3
     assert recipes["rars-own"].training.learning_rate == 1e-3
 
@@ -95,14 +94,12 @@ def test_only_what_is_missing_is_done(tmp_path, dataset):
     assert first.folder not in {task.folder for task in tasks}
     assert sum(task.folder.name.startswith("identifiers") for task in tasks) == 1
     (left,) = [task for task in tasks if task.folder == second.folder]
-    (command,) = left.commands()  # trained: nothing but two rules is left
-    assert command[3:5] == ["evaluate", str(second.folder)]
-    assert command[command.index("--rule") + 1] == "0001,1110"
+    assert (left.kind, left.arguments["out"]) == ("run", str(second.folder))
+    assert left.arguments["rules"] == {"test": ["0001", "1110"]}
     untrained = next(task for task in tasks if task.folder == grid.cells[2].folder)
-    train, evaluate = untrained.commands()
-    assert train[3] == "train"
-    assert train[train.index("--identifiers") + 1] == str(grid.cells[2].identifiers)
-    assert evaluate[evaluate.index("--rule") + 1] == "ar,0001,1110,all"
+    assert untrained.arguments["identifiers"] == str(grid.cells[2].identifiers)
+    assert untrained.needs == (grid.cells[2].identifiers,)
+    assert untrained.arguments["rules"] == {"test": ["ar", "0001", "1110", "all"]}
 
 
 def test_masks_follow_the_length_of_the_identifiers():
@@ -115,9 +112,18 @@ def test_masks_follow_the_length_of_the_identifiers():
 
 
 def test_the_setting_a_study_varies_wins_over_set_options():
-    setting = Setting("tiny", ("objective.tree_weight=9",))
-    weights = [one.recipe.objective.tree_weight for one in study("tree-weight").conditions(setting)]
-    assert weights == [9, 0.1, 0.25, 0.5, 1, 2]  # the first is Base, which has no tree loss
+    setting = Setting("tiny", ("objective.terms.tree.weight=9", "objective.terms.tree.rank=8"))
+    base, *others = (one.recipe.objective for one in study("tree-weight").conditions(setting))
+    assert [one.named("tree").weight for one in others] == [0.1, 0.25, 0.5, 1, 2]
+    assert {one.named("tree").own.rank for one in others} == {8}
+    assert "tree" not in {
+        one.name for one in base.terms
+    }  # a term's setting concerns who has the term
+
+
+def test_a_setting_of_no_known_term_is_refused():
+    with pytest.raises(RarsError, match="there is no term 'treee'"):
+        Setting("tiny", ("objective.terms.treee.weight=9",))
 
 
 def test_a_dry_run_lists_the_search_for_a_rate_first(tmp_path, dataset):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rars.baselines import Ranked
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import Truth, measure, stored
 from rars.evaluation.ranking import Ranking
 from rars.experiments.design import Setting
 from rars.experiments.learning_rate import Curve, Search, choose, notes, table
+from rars.systems import Ranked
 from tests.evaluation.worlds import make_dataset
 
 

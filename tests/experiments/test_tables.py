@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from rars.experiments import geometry, learning_rate, main, page, tables
-from rars.experiments.catalogue import STUDIES
+from rars.evaluation import tables
+from rars.evaluation.tables import Block, Cell, Row, Table
+from rars.experiments import learning_rate, page
 from rars.experiments.design import Setting
 from rars.experiments.findings import findings
 from rars.experiments.learning_rate import Curve
-from rars.experiments.tables import Block, Cell, Row, Table
+from rars.experiments.studies import STUDIES, geometry, main
 from tests.experiments.made_up import found_of, per_query
 
 SETTING = Setting("tiny", rates={"base": 2e-3, "rars": 1e-3})
@@ -60,6 +61,27 @@ def test_the_terminal_shows_every_value():
     shown = console.export_text()
     for value in ("a_1", "1.00 ±0.10", "0.5–1.5", "b|2", "3.00", "100 % of it."):
         assert value in shown
+
+
+def test_a_notebook_shows_every_value_escaped_and_brings_its_style():
+    shown = SMALL._repr_html_()
+    parser = Outside()
+    parser.feed(shown)
+    assert parser.open == []
+    assert parser.loads == []
+    for value in (
+        "A &amp; B",
+        "<b>1.00</b>",
+        "± 0.10",
+        "[0.5, 1.5]",
+        "&lt;2",
+        "<u>3.00</u>",
+        "more",
+    ):
+        assert value in shown
+    assert '<th colspan="2">US</th>' in shown
+    assert tables.INTERVALS in shown
+    assert "<style>" in shown
 
 
 def row_of(text, label):

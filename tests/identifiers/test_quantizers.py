@@ -12,7 +12,7 @@ from rars.identifiers.hierarchical import (
     induce_categories,
 )
 from rars.identifiers.kmeans import cluster, fit_residual_kmeans, sample
-from rars.identifiers.quantizer import load_quantizer, save_quantizer
+from rars.identifiers.quantizers import load_quantizer, save_quantizer
 from rars.identifiers.residual import Mlp, ResidualQuantizer
 
 from .worlds import families

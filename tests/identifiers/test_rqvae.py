@@ -1,17 +1,22 @@
+"""A tiny RQ-VAE is trained for real: what it starts from, trains for, revives and keeps."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
+from pydantic import ValidationError
 from torch.nn import functional
 
-from rars.config import RqvaeSettings
+from rars.errors import RarsError
 from rars.identifiers.keys import distinct
-from rars.identifiers.rqvae import (
+from rars.identifiers.learner import Scene
+from rars.identifiers.rqvae import RqvaeSettings, fit_rqvae
+from rars.identifiers.rqvae_network import (
     Network,
     assigned,
     exported,
-    fit_rqvae,
+    loss_of,
     revive,
     start_codebooks,
     train_epoch,
@@ -19,8 +24,19 @@ from rars.identifiers.rqvae import (
 
 from .worlds import families
 
-SMALL = RqvaeSettings(hidden=(64,), dim=8, epochs=30, batch=256, lr=1e-2, evaluate_every=5)
 SIZES = (16, 16, 16)
+
+
+def settings(**more):
+    small = {"hidden": (64,), "dim": 8, "epochs": 30, "batch": 256, "lr": 1e-2, "evaluate_every": 5}
+    return RqvaeSettings.model_validate(small | more)
+
+
+SMALL = settings()
+
+
+def scene_of(vectors, seed=42, advance=None):
+    return Scene(dataset=None, vectors=vectors, sizes=SIZES, seed=seed, advance=advance)
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +46,17 @@ def vectors():
 
 @pytest.fixture(scope="module")
 def trained(vectors):
-    return fit_rqvae(vectors, SIZES, SMALL, seed=1)
+    return fit_rqvae(scene_of(vectors, seed=1), SMALL)
 
 
 def network_of(vectors, seed=0):
     network = Network([vectors.shape[1], *SMALL.hidden, SMALL.dim], SIZES, seed)
     start_codebooks(network, vectors, seed)
     return network
+
+
+def step_of(network, vectors, count, chosen=SMALL):
+    return network.step(scene_of(vectors), np.arange(count), chosen)
 
 
 def test_it_rebuilds_items_far_better_than_random_codes(vectors, trained):
@@ -49,14 +69,14 @@ def test_it_rebuilds_items_far_better_than_random_codes(vectors, trained):
 
 
 def test_training_is_the_same_for_the_same_seed_and_leaves_the_global_generator_alone(vectors):
-    brief = SMALL.model_copy(update={"epochs": 3})
+    brief = settings(epochs=3)
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    one = fit_rqvae(vectors, SIZES, brief, seed=1)
+    one = fit_rqvae(scene_of(vectors, seed=1), brief)
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(6)
-    two = fit_rqvae(vectors, SIZES, brief, seed=1)
-    other = fit_rqvae(vectors, SIZES, brief, seed=2)
+    two = fit_rqvae(scene_of(vectors, seed=1), brief)
+    other = fit_rqvae(scene_of(vectors, seed=2), brief)
     for mine, same in zip(one.tensors().values(), two.tensors().values(), strict=True):
         assert np.array_equal(mine, same)
     assert not np.array_equal(one.codebooks[0], other.codebooks[0])
@@ -78,29 +98,50 @@ def test_the_start_has_xavier_weights_zero_biases_and_kmeans_codebooks(vectors):
             residual = left
 
 
+# --- what it trains for --------------------------------------------------------------------------
+
+
 def test_the_loss_is_reconstruction_plus_the_mean_of_codebook_and_commitment_terms(vectors):
     network = network_of(vectors)
+    step = step_of(network, vectors, 100)
     batch = torch.from_numpy(vectors[:100])
-    loss, codes = network.loss(batch, SMALL)
     with torch.no_grad():
         residual = latent = network.encoder(batch)
-        terms = []
-        for book, code in zip(network.codebooks, codes, strict=True):
+        parts = []
+        for book, code in zip(network.codebooks, step.codes, strict=True):
             distance = (residual - book[code]).square().mean()
-            terms.append(distance + 0.25 * distance)
+            parts.append(distance + 0.25 * distance)
             residual = residual - book[code]
         rebuilt = functional.mse_loss(network.decoder(latent - residual), batch)
-    assert torch.allclose(loss, rebuilt + sum(terms) / 3, rtol=1e-5)
+    assert torch.allclose(loss_of(step, SMALL), rebuilt + sum(parts) / 3, rtol=1e-5)
+    weighed = settings(terms={"codebook": {"weight": 0.5}, "reconstruction": {"weight": 3}})
+    expected = 3 * rebuilt + 0.5 * sum(parts) / 3
+    assert torch.allclose(loss_of(step, weighed), expected, rtol=1e-5)
+
+
+def test_a_step_shows_a_term_what_the_network_does(vectors):
+    network = network_of(vectors)
+    rows = np.array([3, 50, 7])
+    step = network.step(scene_of(vectors), rows, SMALL)
+    assert step.rows is rows
+    assert np.array_equal(step.batch.numpy(), vectors[rows])
+    last = step.residual(2) - step.words[2]
+    assert torch.equal(step.residual(0), step.latent)
+    assert torch.allclose(step.latent - sum(step.words), last, atol=1e-6)
+    for depth, (book, code) in enumerate(zip(network.codebooks, step.codes, strict=True)):
+        assert torch.equal(step.words[depth], book[code])
+    assert torch.allclose(step.quantised, sum(step.words), atol=1e-6)
+    assert torch.equal(step.rebuilt, network.decoder(step.quantised))
 
 
 def test_the_commitment_weight_pulls_on_the_encoder_and_only_there(vectors):
     # A quantiser of a peer ignored this option for a year.
     network = network_of(vectors)
-    batch = torch.from_numpy(vectors[:64])
     gradients = {}
     for weight in (0.0, 4.0):
+        chosen = settings(terms={"codebook": {"commitment": weight}})
         network.zero_grad()
-        loss, _ = network.loss(batch, SMALL.model_copy(update={"commitment": weight}))
+        loss = loss_of(step_of(network, vectors, 64, chosen), chosen)
         loss.backward()
         gradients[weight] = (
             loss.item(),
@@ -114,21 +155,37 @@ def test_the_commitment_weight_pulls_on_the_encoder_and_only_there(vectors):
 
 def test_gradients_pass_straight_through_the_codes(vectors):
     network = network_of(vectors)
-    batch = torch.from_numpy(vectors[:64])
-    loss, _ = network.loss(batch, SMALL.model_copy(update={"quantisation": 0.0}))
-    loss.backward()
+    alone = settings(terms=[{"term": "reconstruction"}])
+    loss_of(step_of(network, vectors, 64, alone), alone).backward()
     assert network.encoder[0].weight.grad.abs().sum() > 0
-    grads = [book.grad for book in network.codebooks]
-    assert all(grad is None or not grad.any() for grad in grads)
+    assert all(book.grad is None for book in network.codebooks)
+
+
+def test_terms_are_named_once_and_known():
+    assert [one.term for one in SMALL.terms] == ["codebook", "reconstruction"]
+    assert settings(terms=SMALL.model_dump(mode="json")["terms"]) == SMALL
+    twice = [{"term": "codebook"}, {"term": "codebook", "name": "other", "commitment": 1}]
+    assert [one.name for one in settings(terms=twice).terms] == ["codebook", "other"]
+    with pytest.raises(ValidationError, match="two terms are called 'codebook'"):
+        settings(terms=[{"term": "codebook"}, {"term": "codebook"}])
+    with pytest.raises(ValidationError, match="at least 1 item"):
+        settings(terms={"codebook": False, "reconstruction": False})
+    with pytest.raises(RarsError, match="no quantisation term 'magic'; choose one of codebook"):
+        settings(terms=[{"term": "magic"}])
+    with pytest.raises(RarsError, match=r"no setting 'terms\.codebook\.strength'"):
+        settings(terms={"codebook": {"strength": 1}})
+
+
+# --- the loop ------------------------------------------------------------------------------------
 
 
 def test_the_last_depth_is_balanced_while_training(vectors):
     network = network_of(vectors)
     with torch.no_grad():
         network.codebooks[2][1:] += 50  # nearest-code assignment would now use code 0 alone
-    _, codes = network.loss(torch.from_numpy(vectors[:256]), SMALL)
-    assert len(codes[2].unique()) > 8
-    _, _, nearest = network.quantise(network.encoder(torch.from_numpy(vectors[:256])))
+    step = step_of(network, vectors, 256)
+    assert len(step.codes[2].unique()) > 8
+    nearest, _ = network.quantise(step.latent)
     assert len(nearest[2].unique()) == 1
 
 
@@ -158,8 +215,8 @@ def test_codes_nobody_used_for_an_epoch_come_back(vectors):
         network.codebooks[0][3:] = 1e3
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3)
     used = []
-    for settings in (SMALL.model_copy(update={"revive": False}), SMALL):
-        train_epoch(network, optimizer, vectors, settings, np.random.default_rng(0))
+    for chosen in (settings(revive=False), SMALL):
+        train_epoch(network, optimizer, scene_of(vectors), chosen, np.random.default_rng(0))
         with torch.no_grad():
             latent = network.encoder(torch.from_numpy(vectors))
             used.append(len(assigned(latent, network.codebooks[0], None).unique()))
@@ -167,25 +224,40 @@ def test_codes_nobody_used_for_an_epoch_come_back(vectors):
     assert used[1] > 8
 
 
-def test_the_epoch_with_the_fewest_collisions_is_kept(vectors, monkeypatch):
-    from rars.identifiers import rqvae
+def every_epoch(vectors, chosen, seed):
+    """The quantiser after each epoch of the same training, from 1."""
+    network = network_of(vectors, seed)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=chosen.lr, weight_decay=chosen.weight_decay
+    )
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(chosen.epochs):
+        train_epoch(network, optimizer, scene_of(vectors), chosen, rng)
+        found.append(exported(network))
+    return found
 
-    found = iter([3, 9, 5])
-    done = []
-    monkeypatch.setattr(rqvae, "distinct", lambda codes: next(found))
-    monkeypatch.setattr(rqvae, "exported", lambda network: len(done))
-    brief = SMALL.model_copy(update={"epochs": 6, "evaluate_every": 1})
-    # Measured after epochs 4, 5 and 6: an encoder that has learned nothing must not win by chance.
-    assert fit_rqvae(vectors, SIZES, brief, advance=lambda *at: done.append(at)) == 4
-    assert next(found, "all used") == "all used"
+
+@pytest.mark.parametrize(("seed", "every"), [(0, 1), (1, 1), (2, 1), (2, 4)])
+def test_the_epoch_with_the_fewest_collisions_of_the_second_half_is_kept(vectors, seed, every):
+    chosen = settings(epochs=10, evaluate_every=every, lr=3e-3)
+    after = every_epoch(vectors, chosen, seed)
+    apart = [distinct(one.encode(vectors)) for one in after]
+    assert np.argmax(apart) == 0, "an encoder that has learned nothing tells items apart, too"
+    measured = [epoch for epoch in range(6, 11) if epoch % every == 0 or epoch == 10]
+    best = max(measured, key=lambda epoch: apart[epoch - 1])
+    kept = fit_rqvae(scene_of(vectors, seed), chosen)
+    same = [np.array_equal(kept.codebooks[0], one.codebooks[0]) for one in after]
+    assert np.flatnonzero(same).tolist() == [best - 1]
 
 
 def test_fewer_items_than_codes_and_memory_maps_are_fine(tmp_path):
     np.save(tmp_path / "v.npy", families(10))
     vectors = np.load(tmp_path / "v.npy", mmap_mode="r")
     seen = []
-    brief = SMALL.model_copy(update={"epochs": 2})
-    quantizer = fit_rqvae(vectors, SIZES, brief, advance=lambda *at: seen.append(at))
+    quantizer = fit_rqvae(
+        scene_of(vectors, advance=lambda *at: seen.append(at)), settings(epochs=2)
+    )
     assert quantizer.sizes == SIZES
     assert quantizer.encode(vectors).shape == (10, 3)
     assert seen == [(1, 2), (2, 2)]
@@ -194,5 +266,5 @@ def test_fewer_items_than_codes_and_memory_maps_are_fine(tmp_path):
 def test_plain_arrays_give_the_codes_that_training_measured(vectors):
     network = network_of(vectors)
     with torch.no_grad():
-        _, _, codes = network.quantise(network.encoder(torch.from_numpy(vectors)))
+        codes, _ = network.quantise(network.encoder(torch.from_numpy(vectors)))
     assert np.array_equal(exported(network).encode(vectors), torch.stack(codes, 1).numpy())

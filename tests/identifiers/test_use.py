@@ -58,7 +58,8 @@ def test_no_texts_are_no_vectors(encoder):
     assert encoder.embed([]).shape == (0, 512)
 
 
-def test_another_layout_of_the_package_falls_back_to_its_own_code(monkeypatch, package):
+def test_another_layout_of_the_package_falls_back_to_its_own_code(monkeypatch, package, tmp_path):
+    monkeypatch.setenv("RARS_CACHE", str(tmp_path))
     monkeypatch.setattr("rars.identifiers.use._known_layout", lambda package: False)
     plain = UniversalSentenceEncoder()
     assert np.allclose(plain.embed(["red mug"]), package.encode(["red mug"]), atol=1e-6)
@@ -75,7 +76,7 @@ def test_the_layout_check_notices_other_arithmetic(encoder):
     from rars.identifiers.use import _known_layout
 
     class Changed:
-        _tokenizer = encoder._tokenizer
+        _tokenizer = encoder._package._tokenizer
         _model = encoder._package._model
 
         def encode(self, texts):
@@ -93,6 +94,6 @@ def test_on_real_products_tokens_and_vectors_are_those_of_the_package(encoder, p
         rows = [json.loads(line) for line, _ in zip(stream, range(1500), strict=False)]
     texts = [f"{row['title']} {row['text'] or ''}" for row in rows]
     for text in texts:
-        assert encoder._tokens(text) == encoder._tokenizer.encode(text)
+        assert encoder._tokens(text) == encoder._package._tokenizer.encode(text)
     assert np.abs(encoder.embed(texts[:100]) - package.encode(texts[:100])).max() < 2e-6
     assert np.array_equal(encoder.embed(texts[:40]), encoder.embed(texts)[:40])

@@ -26,3 +26,27 @@ def shop(folder: Path, titles: list[str], **columns: list[str | None]) -> Datase
     with writing_dataset(folder, name="test", licence="none") as writer:
         writer.add("items", pa.table({"id": ids, "title": titles, **columns}))
     return Dataset.load(folder)
+
+
+def judged_shop(
+    folder: Path,
+    titles: list[str],
+    queries: list[str],
+    judgments: list[tuple[str, str, float]],
+    splits: list[str],
+    **columns: list[object],
+) -> Dataset:
+    """The same with queries q0, q1, ... of these texts and splits, and grades (query, item, grade)."""
+    items = [f"i{row}" for row in range(len(titles))]
+    named = [f"q{row}" for row in range(len(queries))]
+    query, item, grade = zip(*judgments, strict=True) if judgments else ((), (), ())
+    with writing_dataset(folder, name="test", licence="none") as writer:
+        writer.add("items", pa.table({"id": items, "title": titles, **columns}))
+        writer.add("queries", pa.table({"id": named, "text": queries, "split": splits}))
+        judged = {
+            "query_id": pa.array(query, pa.string()),
+            "item_id": pa.array(item, pa.string()),
+            "grade": pa.array(grade, pa.float32()),
+        }
+        writer.add("judgments", pa.table(judged))
+    return Dataset.load(folder)

@@ -13,11 +13,12 @@ from transformers import (
     UMT5Model,
 )
 
+from rars.config import TermSettings
 from rars.model.categories import CategoryStates
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
+from rars.model.identifier_model import IdentifierModel
 from rars.model.prior import SemanticPrior
-from rars.model.retriever import Retriever
 from rars.training.packing import training_set
 from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree
@@ -27,6 +28,13 @@ FAMILIES = {
     "mt5": (MT5Config, MT5Model),
     "umt5": (UMT5Config, UMT5Model),
 }
+
+
+def terms(*listed, **settings):
+    """Loss terms by name; the last one gets the settings."""
+    entries = [{"term": name} for name in listed]
+    entries[-1] |= settings
+    return tuple(TermSettings.model_validate(one) for one in entries)
 
 
 def family_model(family="t5", **changes):
@@ -55,7 +63,9 @@ def retriever(slots, family="t5", categories=None, mode="feedback", prior_dim=0,
     if prior is not None:
         for depth in range(len(slots)):
             getattr(prior, f"codewords_{depth}").normal_()
-    return Retriever(QueryEncoder(model.encoder, 16), Decoder(model.decoder), slots, states, prior)
+    return IdentifierModel(
+        QueryEncoder(model.encoder, 16), Decoder(model.decoder), slots, states, prior
+    )
 
 
 class Example:

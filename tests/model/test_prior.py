@@ -8,16 +8,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rars.config import ObjectiveSettings
-from rars.model.prior import Measure, SemanticPrior
+from rars.model.prior import PriorMeasure, SemanticPrior
 from rars.objectives import full_sid
-from rars.objectives.common import Context
+from rars.objectives.common import Context, PerToken
 from rars.search.beam import NOTHING, Begun, Guide, beam_search
 from rars.search.exact import exact_search
 from rars.training.loop import TrainingModel
 from rars.training.packing import pack
 from rars.tree import END, PrefixTree, SidVocabulary
-from tests.model.small import Example, retriever
+from tests.model.small import Example, retriever, terms
 
 DIM = 6
 
@@ -52,7 +51,7 @@ def softmax_of_identifiers(codes, words, vector, sharpness):
 def test_log_shares_are_subtree_sums_of_the_softmax(seed, ragged, sharpness):
     example = Example(seed, items=40, codes=4, ragged=ragged)
     words, tree = words_of(example.vocabulary, seed), example.tree
-    measure = Measure(tree, example.vocabulary, words, sharpness)
+    measure = PriorMeasure(tree, example.vocabulary, words, sharpness)
     shares = measure.log_shares(example.vectors)
     for query, vector in enumerate(example.vectors[:2]):
         whole = softmax_of_identifiers(example.codes, words, vector, sharpness)
@@ -70,7 +69,7 @@ def test_a_sharp_measure_of_a_large_catalogue_stays_finite_in_single_precision()
     tree = PrefixTree.build(rng.integers(0, 16, (5000, 4)))
     vocabulary = SidVocabulary.of(tree)
     words = [100 * w.astype(np.float32) for w in words_of(vocabulary)]
-    shares = Measure(tree, vocabulary, words, 50.0).log_shares(
+    shares = PriorMeasure(tree, vocabulary, words, 50.0).log_shares(
         rng.normal(size=(3, DIM)).astype(np.float32)
     )
     for share in shares:
@@ -145,7 +144,7 @@ def test_training_and_search_see_the_same_probabilities(ragged, skip_decided):
     assert batch.projected is None
     with torch.no_grad():
         packed = full_sid.loss(
-            model(batch), batch, Context(normaliser="children", per_token=False)
+            model(batch), batch, Context(normaliser="children"), PerToken(per_token=False)
         ).sum
     inputs = (model, example.tree, example.vocabulary, begun(example, model))
     wide = beam_search(*inputs, width=1000, guide=guided(example, model))
@@ -168,7 +167,7 @@ def test_scales_learn_through_a_packed_pass():
     context = Context(normaliser="children")
 
     def loss():
-        return full_sid.loss(model(batch), batch, context).mean
+        return full_sid.loss(model(batch), batch, context, PerToken()).mean
 
     (gradient,) = torch.autograd.grad(loss(), [model.prior.scales])
     for depth in range(3):
@@ -185,14 +184,14 @@ def test_beside_the_prior_the_decoder_learns_as_if_there_were_none():
     example = Example()
     model, _ = model_with_prior(example)
     batch = pack(example.data(with_siblings=True), np.arange(7))
-    beside = TrainingModel(model, ObjectiveSettings(prior="beside"), normaliser="children")
+    beside = TrainingModel(model, terms("full-sid"), normaliser="children", alone=True)
     loss, _ = beside(batch, seed=0)
     loss.backward()
     found = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
     assert not any(name.startswith("prior.") for name in found)
     model.zero_grad()
     model.prior = None
-    expected, _ = TrainingModel(model, ObjectiveSettings(), normaliser="children")(batch, seed=0)
+    expected, _ = TrainingModel(model, terms("full-sid"), normaliser="children")(batch, seed=0)
     expected.backward()
     assert loss.item() == pytest.approx(expected.item(), abs=1e-12)
     for name, parameter in model.named_parameters():

@@ -11,14 +11,20 @@ import torch
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
-from rars.config import ModelSettings, ObjectiveSettings, TrainingSettings
+from rars.checkpoints import located
+from rars.config import ModelSettings, TrainingSettings
 from rars.errors import RarsError
 from rars.model import saving
-from rars.model.backbone import located
 from rars.model.tokenizer import pretrained_tokenizer, train_tokenizer
 from rars.training import loop
 from rars.training.packing import pack
-from tests.model.small import Example, family_model
+from rars.training.sampler import Taken
+from tests.model.small import Example, family_model, terms
+
+
+def plan_of(data, settings, folder):
+    return loop.Plan(data, (Taken(0, len(data)),), settings, settings, folder, "test")
+
 
 WORDS = ["red mug", "blue kettle", "マグカップ 赤", "taza roja"] * 3
 
@@ -63,8 +69,8 @@ def built(folder, kind, **settings):
 def test_a_checkpoint_trains_saves_and_reloads_to_identical_logits(family, kind, tmp_path):
     checkpoint(tmp_path / "checkpoint", family)
     example, ready = built(tmp_path / "checkpoint", kind)
-    model = loop.TrainingModel(ready.model, ObjectiveSettings(structure="tree", rank=4))
-    plan = loop.Plan(example.data(), 7, TrainingSettings(epochs=2, pairs=20), tmp_path, "test")
+    model = loop.TrainingModel(ready.model, terms("full-sid", "tree", rank=4))
+    plan = plan_of(example.data(), TrainingSettings(epochs=2, pairs=20), tmp_path)
     loop.train(model, plan)
 
     (tmp_path / "saved").mkdir()
@@ -111,8 +117,8 @@ def test_a_frozen_encoder_does_not_move(tmp_path):
     checkpoint(tmp_path / "checkpoint", "bert")
     example, ready = built(tmp_path / "checkpoint", "encoder", freeze_encoder=True)
     before = {n: p.clone() for n, p in ready.model.encoder.stack.named_parameters()}
-    model = loop.TrainingModel(ready.model, ObjectiveSettings())
-    plan = loop.Plan(example.data(), 7, TrainingSettings(epochs=1, pairs=20), tmp_path, "test")
+    model = loop.TrainingModel(ready.model, terms("full-sid"))
+    plan = plan_of(example.data(), TrainingSettings(epochs=1, pairs=20), tmp_path)
     loop.train(model, plan)
     for name, value in ready.model.encoder.stack.named_parameters():
         torch.testing.assert_close(value, before[name], atol=0, rtol=0)

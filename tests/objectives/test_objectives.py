@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from rars.config import NoSettings
 from rars.model.tree_head import TreeHead
 from rars.objectives import (
-    candidates,
     category_class,
     category_contrast,
     decoder_soft,
@@ -20,11 +20,17 @@ from rars.objectives import (
     sampled_tree,
     tree,
 )
-from rars.objectives.common import Context
+from rars.objectives import siblings as competition
+from rars.objectives.category_contrast import ContrastSettings
+from rars.objectives.common import Context, PerToken
+from rars.objectives.sampled_tree import SampledSettings
+from rars.objectives.siblings import HeadSettings
 from rars.training.packing import pack
 from tests.model.small import Example, retriever
 
 pytestmark = pytest.mark.usefixtures("float64")
+
+WHOLE, PER_TOKEN, NONE = PerToken(per_token=False), PerToken(), NoSettings()
 
 
 def ready(seed=0, siblings="all", n_siblings=32, **kinds):
@@ -35,8 +41,9 @@ def ready(seed=0, siblings="all", n_siblings=32, **kinds):
         for values in head.parameters():
             values.normal_()
     batch = pack(example.data(), np.arange(len(example.tokens)))
-    context = Context(head=head, siblings=siblings, n_siblings=n_siblings, per_token=False)
-    return example, model, batch, model(batch), context
+    settings = HeadSettings(siblings=siblings, n_siblings=n_siblings)
+    context = Context(head=head, categories=model.categories)
+    return example, model, batch, model(batch), context, settings
 
 
 def head_score(head, depth, pooled, path, slot):
@@ -83,8 +90,8 @@ def high(most):
 
 
 CHOICES = {
-    "all": (Context().n_siblings, lambda children, legal, score: legal),
-    "none": (Context().n_siblings, lambda children, legal, score: children),
+    "all": (HeadSettings().n_siblings, lambda children, legal, score: legal),
+    "none": (HeadSettings().n_siblings, lambda children, legal, score: children),
     "high": (2, high(2)),
 }
 
@@ -93,19 +100,21 @@ CHOICES = {
 @pytest.mark.parametrize("way", ["dense", "ragged"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_tree_loss_equals_its_equation(siblings, way, seed, monkeypatch):
-    monkeypatch.setattr(candidates, "_DENSE_FROM", 0.0 if way == "dense" else 2.0)
+    monkeypatch.setattr(competition, "_DENSE_FROM", 0.0 if way == "dense" else 2.0)
     most, choose = CHOICES[siblings]
-    example, _, batch, found, context = ready(seed, siblings, most)
+    example, _, batch, found, context, settings = ready(seed, siblings, most)
     expected = naive_tree_loss(example, found.encoded.pooled, context.head, choose)
-    assert tree.loss(found, batch, context).mean.item() == pytest.approx(expected.item(), abs=1e-9)
+    assert tree.loss(found, batch, context, settings).mean.item() == pytest.approx(
+        expected.item(), abs=1e-9
+    )
 
 
 def test_dense_and_ragged_gradients_agree(monkeypatch):
-    _, _, batch, found, context = ready(siblings="high", n_siblings=2)
+    _, _, batch, found, context, settings = ready(siblings="high", n_siblings=2)
     gradients = []
     for share in (0.0, 2.0):
-        monkeypatch.setattr(candidates, "_DENSE_FROM", share)
-        loss = tree.loss(found, batch, context).mean
+        monkeypatch.setattr(competition, "_DENSE_FROM", share)
+        loss = tree.loss(found, batch, context, settings).mean
         gradients.append(
             torch.autograd.grad(loss, list(context.head.parameters()), retain_graph=True)
         )
@@ -115,26 +124,27 @@ def test_dense_and_ragged_gradients_agree(monkeypatch):
 
 @pytest.mark.parametrize("way", [0.0, 2.0])
 def test_random_siblings_are_legal_rivals_and_as_many_as_asked(way, monkeypatch):
-    monkeypatch.setattr(candidates, "_DENSE_FROM", way)
-    _, _, batch, found, context = ready(siblings="random", n_siblings=1)
+    monkeypatch.setattr(competition, "_DENSE_FROM", way)
+    _, _, batch, found, context, settings = ready(siblings="random", n_siblings=1)
     generator = torch.Generator().manual_seed(0)
-    drawn = tree.loss(found, batch, dataclasses.replace(context, generator=generator)).mean
-    none = tree.loss(found, batch, dataclasses.replace(context, siblings="none")).mean
-    everyone = tree.loss(found, batch, dataclasses.replace(context, siblings="all")).mean
+    seeded = dataclasses.replace(context, generator=generator)
+    drawn = tree.loss(found, batch, seeded, settings).mean
+    none = tree.loss(found, batch, context, HeadSettings(siblings="none")).mean
+    everyone = tree.loss(found, batch, context, HeadSettings(siblings="all")).mean
     assert none < drawn < everyone
 
 
 def test_with_all_siblings_the_tree_loss_is_the_divergence_of_whole_paths():
     # Eq. global-kl: local divergences weighted by parent mass add up to KL(mu_L || p_tree).
-    example, _, batch, found, context = ready(siblings="all")
-    path_log_p, path_mass = _path_distributions(example, batch, found, context)
+    example, _, batch, found, context, settings = ready(siblings="all")
+    path_log_p, path_mass = _path_distributions(batch, found, context, settings)
     expected = (path_mass * (path_mass.log() - path_log_p)).sum() / len(example.tokens)
-    torch.testing.assert_close(tree.loss(found, batch, context).mean, expected)
+    torch.testing.assert_close(tree.loss(found, batch, context, settings).mean, expected)
 
 
 def test_grouped_is_tree_plus_entropy_under_matched_parameters():
     # The decoder's own logits stand in for the head's, normalised over all choices in both losses.
-    example, _, batch, found, context = ready()
+    example, _, batch, found, context, _settings = ready()
     everything = tuple(
         dataclasses.replace(
             step,
@@ -150,12 +160,14 @@ def test_grouped_is_tree_plus_entropy_under_matched_parameters():
         for sid in {tuple(example.codes[i]) for p, i, _ in example.pairs if p == q}
     ]
     entropy = -sum(m * math.log(m) for m in leaves) / len(example.tokens)
-    tree_like = decoder_soft.loss(found, full, context).mean.item()
-    assert grouped.loss(found, batch, context).mean.item() == pytest.approx(tree_like + entropy)
+    tree_like = decoder_soft.loss(found, full, context, NONE).mean.item()
+    assert grouped.loss(found, batch, context, WHOLE).mean.item() == pytest.approx(
+        tree_like + entropy
+    )
 
 
 def test_decoder_soft_equals_its_equation():
-    example, _, batch, found, context = ready()
+    example, _, batch, found, context, _settings = ready()
     expected = 0.0
     for depth, step in enumerate(batch.refinements):
         for n in range(len(step.mass)):
@@ -166,18 +178,20 @@ def test_decoder_soft_equals_its_equation():
                 share = step.share[e]
                 expected = expected + step.mass[n] * share * (share.log() - log_p[at])
     expected = expected / len(example.tokens)
-    torch.testing.assert_close(decoder_soft.loss(found, batch, context).mean, expected)
+    torch.testing.assert_close(decoder_soft.loss(found, batch, context, NONE).mean, expected)
 
 
 def test_full_sid_mean_over_codes_is_the_sum_over_their_number():
-    _, _, batch, found, context = ready()
-    per_token = full_sid.loss(found, batch, dataclasses.replace(context, per_token=True)).mean
-    assert per_token.item() * 3 == pytest.approx(full_sid.loss(found, batch, context).mean.item())
+    _, _, batch, found, context, _settings = ready()
+    per_token = full_sid.loss(found, batch, context, PER_TOKEN).mean
+    assert per_token.item() * 3 == pytest.approx(
+        full_sid.loss(found, batch, context, WHOLE).mean.item()
+    )
 
 
 def test_the_tree_loss_reaches_head_and_encoder_and_never_the_decoder():
-    _, model, batch, found, context = ready(siblings="high", n_siblings=2)
-    tree.loss(found, batch, context).mean.backward()
+    _, model, batch, found, context, settings = ready(siblings="high", n_siblings=2)
+    tree.loss(found, batch, context, settings).mean.backward()
     assert all(p.grad is not None for p in context.head.parameters())
     for name, parameter in model.named_parameters():
         touched = parameter.grad is not None and bool(parameter.grad.abs().max() > 0)
@@ -187,7 +201,7 @@ def test_the_tree_loss_reaches_head_and_encoder_and_never_the_decoder():
 
 
 def test_a_single_positive_reduces_to_a_deterministic_path():
-    example, model, _, _, context = ready(siblings="all")
+    example, model, _, _, context, _settings = ready(siblings="all")
     example.relevance = dataclasses.replace(
         example.relevance,
         row=np.arange(7),
@@ -198,13 +212,14 @@ def test_a_single_positive_reduces_to_a_deterministic_path():
     found = model(batch)
     assert all((step.share == 1).all() for step in batch.refinements)
     torch.testing.assert_close(
-        grouped.loss(found, batch, context).mean, full_sid.loss(found, batch, context).mean
+        grouped.loss(found, batch, context, WHOLE).mean,
+        full_sid.loss(found, batch, context, WHOLE).mean,
     )
 
 
 def test_sampled_gradients_have_the_explicit_mean_and_the_gini_variance():
     # Eq. gradient-variance, by drawing many targets at one branching root.
-    _example, _, batch, _found, _context = ready(siblings="all")
+    _example, _, batch, _found, _context, _settings = ready(siblings="all")
     step = batch.refinements[0]
     query = int(torch.bincount(step.parent).argmax())
     edges = torch.nonzero(step.parent == query).flatten()
@@ -225,22 +240,26 @@ def test_sampled_gradients_have_the_explicit_mean_and_the_gini_variance():
 
 @pytest.mark.parametrize("one_path", [False, True])
 def test_expected_sampled_loss_is_the_tree_loss_up_to_the_entropy_of_the_targets(one_path):
-    _, _, batch, found, context = ready(siblings="all")
+    _, _, batch, found, context, settings = ready(siblings="all")
     entropy = sum(
         -(step.mass[step.parent] * step.share * step.share.log()).sum()
         for step in batch.refinements
     ) / len(batch.weight)
     generator = torch.Generator().manual_seed(1)
-    context = dataclasses.replace(context, generator=generator, one_path=one_path)
+    context = dataclasses.replace(context, generator=generator)
+    drawn_settings = SampledSettings(siblings="all", one_path=one_path)
     with torch.no_grad():
-        drawn = [sampled_tree.loss(found, batch, context).mean.item() for _ in range(3000)]
-        explicit = tree.loss(found, batch, context).mean + entropy
+        drawn = [
+            sampled_tree.loss(found, batch, context, drawn_settings).mean.item()
+            for _ in range(3000)
+        ]
+        explicit = tree.loss(found, batch, context, settings).mean + entropy
     error = np.std(drawn) / math.sqrt(len(drawn))
     assert np.mean(drawn) == pytest.approx(explicit.item(), abs=4 * error)
 
 
 def test_tree_head_gradients_by_finite_differences():
-    _example, _model, batch, found, context = ready(siblings="all", queries=3, items=20)
+    _example, _model, batch, found, context, settings = ready(siblings="all", queries=3, items=20)
     pooled = found.encoded.pooled.detach().requires_grad_()
 
     def loss(pooled, *values):
@@ -248,7 +267,9 @@ def test_tree_head_gradients_by_finite_differences():
             for parameter, value in zip(context.head.parameters(), values, strict=True):
                 parameter.copy_(value)
         stand_in = dataclasses.replace(found.encoded, pooled=pooled)
-        return tree.loss(dataclasses.replace(found, encoded=stand_in), batch, context).mean
+        return tree.loss(
+            dataclasses.replace(found, encoded=stand_in), batch, context, settings
+        ).mean
 
     values = [p.detach().clone() for p in context.head.parameters()]
     analytic = torch.autograd.grad(loss(pooled, *values), [pooled, *context.head.parameters()])
@@ -267,7 +288,7 @@ def test_tree_head_gradients_by_finite_differences():
 
 
 def test_category_losses_equal_their_equations():
-    example, model, batch, found, context = ready()
+    example, model, batch, found, context, _settings = ready()
     nodes, parents = example.categories.nodes, example.categories.parents
     cls = 0.0
     for query, item, _ in example.pairs:
@@ -280,7 +301,7 @@ def test_category_losses_equal_their_equations():
             children = np.flatnonzero(parents[level] == above)
             log_r = torch.log_softmax(scores[children], 0)
             cls = cls - log_r[int(np.flatnonzero(children == node)[0])]
-    found_cls = category_class.loss(found, batch, context, model.categories).mean
+    found_cls = category_class.loss(found, batch, context, NONE).mean
     torch.testing.assert_close(found_cls, cls / len(example.pairs))
 
     con, rows = 0.0, 0
@@ -297,22 +318,22 @@ def test_category_losses_equal_their_equations():
                 log_s = torch.log_softmax(cosine / 0.1, 0)
                 con = con - sum(log_s[present.index(node)] for node in own) / len(own)
                 rows += 1
-    found_con = category_contrast.loss(found, batch, context, model.categories).mean
+    found_con = category_contrast.loss(found, batch, context, ContrastSettings()).mean
     torch.testing.assert_close(found_con, con / rows)
 
 
 def test_a_uniqueness_suffix_can_be_left_out_of_the_tree_loss():
-    _, _, batch, found, context = ready(siblings="all")
+    _, _, batch, found, context, settings = ready(siblings="all")
     short = dataclasses.replace(batch, refinements=batch.refinements[:2])
-    expected = tree.loss(found, short, context).mean
-    found_loss = tree.loss(found, batch, dataclasses.replace(context, tree_depths=2)).mean
+    expected = tree.loss(found, short, context, settings).mean
+    found_loss = tree.loss(found, batch, dataclasses.replace(context, tree_depths=2), settings).mean
     torch.testing.assert_close(found_loss, expected)
 
 
-def _path_distributions(example, batch, found, context):
+def _path_distributions(batch, found, context, settings):
     """log p_tree and mu of every complete relevant path, queries concatenated."""
     log_p = [
-        candidates.log_probabilities(context.head, d, step, found.encoded.pooled, context)
+        competition.log_probabilities(d, step, found.encoded.pooled, context, settings)
         for d, step in enumerate(batch.refinements)
     ]
     last = batch.refinements[-1]

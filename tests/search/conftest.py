@@ -20,6 +20,18 @@ def retriever(trained):
     return Retriever.load(trained)
 
 
+@pytest.fixture(scope="session")
+def practical(tmp_path_factory):
+    # A rate that changes nothing: what is found is what the prior says.
+    return make_run(
+        tmp_path_factory.mktemp("prior"),
+        "run",
+        "training.learning_rate=1e-12",
+        "training.epochs=1",
+        recipe="practical",
+    )
+
+
 @pytest.fixture
 def run(trained, tmp_path):
     """A copy that may be changed."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from rars.errors import RarsError
 from rars.search import retriever as public
 from rars.search.beam import NOTHING, beam_search
+from rars.search.evidence.parts import Bound
 from rars.search.exact import exact_search
 from rars.tree import END
 from tests.search.worlds import QUERIES, World
@@ -49,11 +52,25 @@ class _Row:
 
 
 @settings(max_examples=80, deadline=None)
-@given(catalogues(), st.sampled_from(["depth", "children"]), st.booleans(), st.booleans())
+@given(
+    catalogues(),
+    st.sampled_from(["depth", "children"]),
+    st.sampled_from(["probability", "logit"]),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
 def test_exact_beam_and_enumeration_agree_on_any_small_tree(
-    catalogue, normaliser, evidence, admitted
+    catalogue, normaliser, score, evidence, admitted, varied
 ):
-    world = World(*catalogue, normaliser=normaliser, evidence=evidence, admitted=admitted)
+    world = World(
+        *catalogue,
+        normaliser=normaliser,
+        score=score,
+        evidence=evidence,
+        admitted=admitted,
+        varied=varied,
+    )
     exact = world.search(exact_search, width=1000, rows=5)
     beam = world.search(beam_search, width=1000)
     for query in range(QUERIES):
@@ -116,13 +133,40 @@ def test_only_one_chunk_a_depth_is_alive(monkeypatch):
     assert sum(seen) == QUERIES * (world.tree.n_nodes(1) + world.tree.n_nodes(2))
 
 
+RAGGED = np.array([[0, END, END], [0, 1, END], [0, 1, 2], [3, END, END], [3, 1, 1], [3, 1, 1]])
+
+
+@pytest.mark.parametrize("how", [beam_search, exact_search])
+def test_evidence_adds_nothing_where_an_identifier_ends(how):
+    """Compatibility is of codes; the paper gives EOS none, nor what comes after it."""
+    world = World(RAGGED, 6, evidence=True)
+    guide = replace(world.guide, mask=(True,) * 3)
+    found = world.search(how, guide, width=10)
+    paths = world.tree.paths(3, found.leaves.ravel()).reshape(*found.leaves.shape, 3)
+    assert (found.evidence[paths == END] == 0).all()
+    assert (found.evidence[paths != END] != 0).all()
+
+
+@pytest.mark.parametrize("how", [beam_search, exact_search])
+def test_a_bound_comes_down_to_the_identifiers_own_evidence_also_where_it_ends(how):
+    """Where it ends, a bound still counts the items that go on; without a step down it would keep them."""
+    world = World(RAGGED, 7, evidence=True)
+    evidence = [Bound.on(one) for one in world.guide.evidence]
+    guide = replace(world.guide, evidence=evidence, mask=(True,) * 3, ends=True)
+    found = world.search(how, guide, width=10)
+    for query in range(QUERIES):
+        for leaf, terms in zip(found.leaves[query], found.evidence[query], strict=True):
+            own = world.scores[query][world.tree.items_below(3, int(leaf))].max()
+            assert terms.sum() == pytest.approx(1.5 * own)
+
+
 # -- the public face -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rule", ["ar", "all", "hybrid"])
 def test_exact_search_of_a_run_equals_a_beam_over_everything(retriever, rule):
     torch.set_default_dtype(torch.float32)
-    options = {"rule": rule, "categories": None, "explain": True}
+    options = {"rule": rule, "categories": "all", "explain": True}
     exact = retriever.search("black bottle 0.75 l", 30, exact=True, **options)
     every = retriever.search("black bottle 0.75 l", len(retriever), **options)
     assert [hit.item_id for hit in exact] == [hit.item_id for hit in every[:30]]

@@ -19,9 +19,8 @@ import pytest
 
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.evaluation.hybrid import choose_hybrid
 from rars.runs import Run
-from rars.search import catalog, reading
+from rars.search import catalog
 from rars.search.index import (
     IndexVersion,
     build_index,
@@ -32,7 +31,8 @@ from rars.search.index import (
     pointer,
 )
 from rars.search.retriever import Retriever
-from rars.search.rules import Hybrid
+from rars.search.rules import HybridSettings
+from rars.search.tuning import choose_hybrid
 from tests.search.trained import make_run
 
 TEXTS = ["black bottle 0.75 l", "running shoes", "gift for my sister"]
@@ -183,7 +183,7 @@ def test_a_removed_item_never_appears(run, tmp_path):
     gone = [hit.item_id for hit in before.search(TEXTS[0], 5)]
     catalog.remove_items(Run.open(run), write(tmp_path / "gone.jsonl", [{"id": i} for i in gone]))
     after = Retriever.load(run)
-    every = after.search(TEXTS[0], 10**6, rule="ar", categories=None)
+    every = after.search(TEXTS[0], 10**6, rule="ar", categories="all")
     assert not {hit.item_id for hit in every} & set(gone)
     assert len(every) == len(before) - 5
     # Those that stay keep their own vectors.
@@ -300,10 +300,11 @@ def test_other_mistakes_change_nothing(trained, tmp_path):
 
 
 def test_another_embedder_is_refused(run, tmp_path, monkeypatch):
+    from rars.identifiers import embedders
     from rars.identifiers.use import UniversalSentenceEncoder
 
     monkeypatch.setattr(UniversalSentenceEncoder, "digest", "another")
-    monkeypatch.setattr(reading, "_opened", {})
+    monkeypatch.setattr(embedders, "_opened", {})
     with pytest.raises(RarsError, match="not the one that the identifiers were made with"):
         catalog.add_items(Run.open(run), write(tmp_path / "new.jsonl", NEW))
     assert current(Run.open(run)) == "v000001"
@@ -359,7 +360,7 @@ def test_without_judged_queries_hybrid_is_chosen_on_queries_made_of_items(run):
     bare = replace(dataset, judgments=judged.where(np.zeros(len(judged), dtype=bool)))
     chosen = choose_hybrid(retriever, bare, most=20)
     assert chosen.bound  # evidence keeps its own order of items
-    assert chosen.paper == Hybrid().paper
+    assert chosen.paper == HybridSettings().paper
     assert Retriever.load(run).hybrid == chosen
     kept = json.loads((run / "index" / "hybrid.json").read_text())
     assert kept["chosen_on"]["split"] == "pseudo-queries"
@@ -376,3 +377,35 @@ def test_settings_of_hybrid_are_chosen_on_validation_queries_and_kept(run, tmp_p
         choose_hybrid(Retriever.load(run), dataset)
     (home(Run.open(run)) / "hybrid.json").write_text('{"model": "another"}')
     assert Retriever.load(run).hybrid == retriever.hybrid
+
+
+# -- versions without reading the model again ----------------------------------------------------
+
+
+def test_another_version_is_searched_with_the_same_model(run, tmp_path):
+    """Opening a version swaps the catalogue alone, and answers as a fresh load does."""
+    first = Retriever.load(run)
+    catalog.add_items(Run.open(run), write(tmp_path / "new.jsonl", NEW))
+    second = first.at("v000002")
+    assert second.ready.model is first.ready.model
+    assert second.reader is first.reader
+    assert (len(first), len(second)) == (300, 302)
+    for moved, fresh in [
+        (second, Retriever.load(run)),
+        (first.at(), Retriever.load(run)),
+        (second.at("v000001"), Retriever.load(run, version="v000001")),
+    ]:
+        assert moved.index.name == fresh.index.name
+        for rule in ("ar", "all", "hybrid"):
+            assert moved.search_many(TEXTS, 20, rule=rule) == fresh.search_many(
+                TEXTS, 20, rule=rule
+            )
+        assert moved.facts() == fresh.facts()
+
+
+def test_a_version_of_another_model_is_not_swapped_in(trained, run):
+    other = Retriever.load(
+        make_run(trained.parent, "other", "training.seed=5", "training.epochs=1")
+    )
+    with pytest.raises(RarsError, match="made for another model than was loaded"):
+        Retriever.load(run).with_index(other.index)

@@ -71,7 +71,7 @@ def test_locales_are_known_by_many_names(name, language):
 
 
 def test_the_locale_reaches_the_evidence(retriever):
-    options = {"rule": "all", "categories": None, "explain": True}
+    options = {"rule": "all", "categories": "all", "explain": True}
     [hit] = retriever.search("bolso tan grande", 1, locale="es", **options)
     assert not [m for m in hit.explanation.reasons if m.kind == "color"]
     [hit] = retriever.search("bolso tan grande", 1, **options)
@@ -123,7 +123,7 @@ def unchecked(monkeypatch):
 )
 def test_only_items_of_the_locale_and_of_no_one_place_are_found(unchecked, several, locale, wanted):
     retriever, names = several
-    hits = retriever.search("black bottle", 1000, rule="ar", categories=None, locale=locale)
+    hits = retriever.search("black bottle", 1000, rule="ar", categories="all", locale=locale)
     rows = retriever.index.items.rows_of([hit.item_id for hit in hits])
     expected = [row for row, name in enumerate(names) if name in (wanted, None)]
     assert sorted(rows.tolist()) == expected

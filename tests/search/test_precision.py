@@ -29,8 +29,8 @@ def test_the_linear_layers_of_encoder_and_decoder_have_8_bit_weights(rounded, re
 
 @pytest.mark.parametrize("rule", ["ar", "hybrid"])
 def test_int8_answers_overlap_with_float32(rounded, retriever, rule):
-    plain = retriever.search_many(TEXTS, 20, rule=rule, categories=None)
-    found = rounded.search_many(TEXTS, 20, rule=rule, categories=None)
+    plain = retriever.search_many(TEXTS, 20, rule=rule, categories="all")
+    found = rounded.search_many(TEXTS, 20, rule=rule, categories="all")
     for one, other in zip(plain, found, strict=True):
         common = {hit.item_id for hit in one} & {hit.item_id for hit in other}
         assert len(common) >= 14

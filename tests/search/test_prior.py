@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from rars.evaluation.hybrid import PRIORS, choose_hybrid
 from rars.model.prior import OWN_PART_BESIDE
 from rars.runs import Run
 from rars.search import catalog
 from rars.search.retriever import Retriever
-from rars.search.rules import Hybrid, Rule
+from rars.search.rules import plan
+from rars.search.tuning import PRIORS, choose_hybrid
 from tests.search.trained import make_run
 
 TEXTS = ["black bottle 0.75 l", "running shoes", "gift for my sister"]
-
-
-@pytest.fixture(scope="module")
-def practical(tmp_path_factory):
-    # A rate that changes nothing: what is found is what the prior says.
-    return make_run(
-        tmp_path_factory.mktemp("prior"),
-        "run",
-        "training.learning_rate=1e-12",
-        "training.epochs=1",
-        recipe="practical",
-    )
 
 
 @pytest.fixture
@@ -52,7 +41,7 @@ def test_an_untrained_model_ranks_by_reconstruction(practical):
     retriever.ready.model.prior.own.data.zero_()
     retriever.ready.model.prior.scales.data.fill_(1.0)
     for text, expected in zip(TEXTS, similarities(retriever, TEXTS), strict=True):
-        [(items, scores)] = retriever.rank_many([text], 300, rule="ar", categories=None)
+        [(items, scores)] = retriever.rank_many([text], 300, rule="ar", categories="all")
         assert len(items) == 300
         np.testing.assert_allclose(
             expected[items], np.sort(expected)[::-1], atol=1e-4, err_msg="not in order"
@@ -73,7 +62,7 @@ def test_beam_and_exact_search_agree(practical):
     retriever = Retriever.load(practical)
     for rule in ("ar", "all", "hybrid"):
         beam, exact = (
-            retriever.rank_many(TEXTS, 300, rule=rule, categories=None, exact=exact)
+            retriever.rank_many(TEXTS, 300, rule=rule, categories="all", exact=exact)
             for exact in (False, True)
         )
         for (items, scores), (same, others) in zip(beam, exact, strict=True):
@@ -84,9 +73,11 @@ def test_beam_and_exact_search_agree(practical):
 def test_hybrid_may_count_less_of_the_prior_and_the_models_own_rules_all_of_it(practical):
     retriever = Retriever.load(practical)
     depth = retriever.tree.depth
-    assert [Rule.parse(rule, depth).prior for rule in ("ar", "all", "1" * depth)] == [1.0] * 3
+    assert [plan(rule, depth).prior for rule in ("ar", "all", "1" * depth)] == [1.0] * 3
     whole, half = (
-        retriever.rank_many(TEXTS, 300, rule=Rule.parse("hybrid", depth, Hybrid(prior=share)))
+        replace(retriever, hybrid=retriever.hybrid.model_copy(update={"prior": share})).rank_many(
+            TEXTS, 300, rule="hybrid"
+        )
         for share in (1.0, 0.5)
     )
     assert any((a[0] != b[0]).any() for a, b in zip(whole, half, strict=True))
@@ -105,6 +96,6 @@ def test_new_items_have_their_share(run, tmp_path):
     catalog.add_items(Run.open(run), path)
     retriever = Retriever.load(run)
     assert len(retriever) == 301
-    found = retriever.search("black bottle 0.75 l", 10, rule="ar", categories=None, explain=True)
+    found = retriever.search("black bottle 0.75 l", 10, rule="ar", categories="all", explain=True)
     assert "N1" in [hit.item_id for hit in found]
     assert all(hit.explanation is not None for hit in found)

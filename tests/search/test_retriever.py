@@ -11,10 +11,20 @@ import torch
 from rars.errors import RarsError
 from rars.search.beam import Begun, Guide, beam_search, items_of
 from rars.search.evidence import Evidence, combine
+from rars.search.evidence.parts import Bound
+from rars.search.retriever import Retriever
 from rars.search.routing import Shared, admit_leaves
-from rars.search.rules import Bound, Hybrid, Rule
+from rars.search.rules import HybridSettings, plan
 from tests.search.trained import make_run
 
+SHARED = (
+    "model.categories=off",
+    "objective.terms.category-class=false",
+    "objective.terms.category-contrast=false",
+    "identifiers.sizes=[8, 8]",
+    "identifiers.collisions=share",
+    "training.epochs=1",
+)
 TEXTS = ["black bottle 0.75 l", "running shoes", "gift for my sister", "usb c cable 2 m"]
 
 
@@ -32,8 +42,8 @@ def direct(retriever, text, k, **guide):
             width=100,
             guide=Guide(normaliser=normaliser, **guide),
         )
-    order = guide.get("evidence") or [retriever.index.evidence.compatibility(text)]
-    items, places = items_of(retriever.tree, found.leaves[0], k, order[0])
+    order = guide.get("evidence", [None])[0] if any(guide.get("mask", ())) else None
+    items, places = items_of(retriever.tree, found.leaves[0], k, order)
     return items.tolist(), found.scores[0][places].tolist()
 
 
@@ -49,7 +59,7 @@ def test_a_rule_is_a_mask_over_the_papers_evidence(retriever, text, rule):
     evidence = [retriever.index.evidence.compatibility(text)]
     guide = {"evidence": evidence, "mask": tuple(c == "1" for c in mask), "weight": 2.0}
     expected = direct(retriever, text, 20, **guide)
-    found = shown(retriever, retriever.search(text, 20, rule=rule, categories=None))
+    found = shown(retriever, retriever.search(text, 20, rule=rule, categories="all"))
     assert found[0] == expected[0]
     assert found[1] == pytest.approx(expected[1], abs=1e-5)
 
@@ -91,7 +101,7 @@ def test_routing_admits_the_best_categories_alone(retriever):
         admitted = {path for path, _ in hits[0].explanation.categories}
         assert len(admitted) == 2
         assert {" > ".join(hit.category[:3]) for hit in hits} <= admitted
-    every = retriever.search(TEXTS[0], len(names), rule="ar", categories=None)
+    every = retriever.search(TEXTS[0], len(names), rule="ar", categories="all")
     assert len(every) == len(names)
     assert every[0].explanation is None
 
@@ -130,7 +140,7 @@ def test_denied_items_never_appear_and_others_move_up(retriever):
 
 def test_only_allowed_items_appear(retriever):
     ids = retriever.index.items.ids.to_pylist()[::40]
-    hits = retriever.search(TEXTS[0], 1000, rule="all", categories=None, allow=ids)
+    hits = retriever.search(TEXTS[0], 1000, rule="all", categories="all", allow=ids)
     assert sorted(hit.item_id for hit in hits) == sorted(ids)
     # Also within the model's categories: what may not be found takes no place in the beam.
     hits = retriever.search(TEXTS[0], len(ids), rule="all", categories=10**6, allow=ids)
@@ -149,7 +159,7 @@ def test_an_explanation_adds_up_to_the_score(retriever, rule):
 
 
 def test_a_printed_explanation_has_a_line_a_code_and_every_reason(retriever):
-    why = retriever.search(TEXTS[0], 1, rule="all", categories=None, explain=True)[0].explanation
+    why = retriever.search(TEXTS[0], 1, rule="all", categories="all", explain=True)[0].explanation
     *codes, item = str(why).splitlines()
     assert len(codes) == len(why.steps)
     for line, step, letter in zip(codes, why.steps, "abcdefgh", strict=False):
@@ -162,7 +172,7 @@ def test_a_printed_explanation_has_a_line_a_code_and_every_reason(retriever):
 
 
 def test_an_explanation_names_what_matched(retriever):
-    hit = retriever.search(TEXTS[0], 1, rule="all", categories=None, explain=True)[0]
+    hit = retriever.search(TEXTS[0], 1, rule="all", categories="all", explain=True)[0]
     reasons = {(match.kind, match.text): match.matched for match in hit.explanation.reasons}
     assert ("color", "black") in reasons
     assert ("measure", "0.75 l") in reasons
@@ -252,25 +262,22 @@ def test_an_empty_query_among_many_is_named(retriever):
 
 
 def test_k_larger_than_the_catalogue_gives_what_there_is(retriever):
-    hits = retriever.search("mug", 10**9, rule="all", categories=None)
+    hits = retriever.search("mug", 10**9, rule="all", categories="all")
     assert len({hit.item_id for hit in hits}) == len(hits) == len(retriever)
     scores = [hit.score for hit in hits]
     assert scores == sorted(scores, reverse=True)
 
 
 def test_rules_know_how_long_identifiers_are():
-    assert Rule.parse("hybrid", 5, Hybrid(weight=3.0)).weight == 3.0
-    assert Rule.parse("all", 5).mask == (True,) * 5
-    assert not Rule.parse("00000", 5).guides
+    assert plan("hybrid", 5, {"hybrid": HybridSettings(weight=3.0)}).weight == 3.0
+    assert plan("all", 5).mask == (True,) * 5
+    assert not plan("00000", 5).guides
 
 
 def test_a_run_with_shared_identifiers_and_no_categories_is_searched_too(trained):
     # Shared identifiers: 8 x 8 = 64 of them for the whole shop.
     home = trained.parent
-    changes = ("model.categories=off", "identifiers.sizes=[8, 8]", "identifiers.collisions=share")
-    from rars import Retriever
-
-    shared = Retriever.load(make_run(home, "shared", *changes, "training.epochs=1"))
+    shared = Retriever.load(make_run(home, "shared", *SHARED))
     hits = shared.search(TEXTS[0], 40, rule="all", explain=True)
     assert len({hit.item_id for hit in hits}) == 40
     assert hits[0].explanation.categories == ()
@@ -282,6 +289,15 @@ def test_a_run_with_shared_identifiers_and_no_categories_is_searched_too(trained
     assert max(map(len, by_identifier.values())) > 1
     for values in by_identifier.values():
         assert values == sorted(values, reverse=True)
+    # By the model alone nothing tells them apart: they stand as in the catalogue, explained or not.
+    for explain in (False, True):
+        alone = shared.search(TEXTS[0], 40, rule="ar", explain=explain)
+        rows = shared.catalogue.rows_of([hit.item_id for hit in alone]).tolist()
+        same = {hit.identifier: [] for hit in alone}
+        for hit, row in zip(alone, rows, strict=True):
+            same[hit.identifier].append(row)
+        assert max(map(len, same.values())) > 1
+        assert all(places == sorted(places) for places in same.values())
     # Of items that share an identifier, a denied one is left out and the others stay.
     gone = [hit.item_id for hit in hits][::2]
     left = [h.item_id for h in shared.search(TEXTS[0], 20, rule="all", deny=gone)]
@@ -293,7 +309,6 @@ def test_a_run_with_shared_identifiers_and_no_categories_is_searched_too(trained
 
 def test_the_public_names_are_imported_when_asked_for():
     import rars
-    from rars.search.retriever import Retriever
 
     assert rars.Retriever is Retriever
     with pytest.raises(AttributeError, match="no attribute 'Astrology'"):
@@ -316,7 +331,7 @@ def test_a_batch_thinks_once_for_routing_and_search(retriever, monkeypatch, rule
     routed = retriever.search_many(TEXTS, 10, rule=rule, categories=3, explain=True)
     together = calls.copy()
     calls.clear()
-    retriever.search_many(TEXTS, 10, rule=rule, categories=None)
+    retriever.search_many(TEXTS, 10, rule=rule, categories="all")
     assert together == calls
     assert together.count("think") == 1
     for text, hits in zip(TEXTS, routed, strict=True):
@@ -357,8 +372,6 @@ def test_searches_and_mistakes_change_nothing_on_disk(retriever):
 
 @pytest.mark.parametrize("part", ["model/model.safetensors", "model/config.json"])
 def test_a_truncated_model_is_named(run, part):
-    from rars import Retriever
-
     path = run / part
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(RarsError, match=path.name):

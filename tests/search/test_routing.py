@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rars.search import routing
-from rars.search.routing import Routes, Shared, admit_leaves
+from rars.search.routing import Routes, Several, Shared, admit_leaves
 from rars.tree import PrefixTree
 from rars.tree.categories import CategoryTree
 
@@ -60,13 +60,6 @@ def test_the_best_categories_are_the_most_probable_paths(setting):
         assert best[query].tolist() == np.argsort(scores)[::-1][:3].tolist()
 
 
-def test_a_category_filter_finds_everything_below_a_path(setting):
-    _, paths, _, routes = setting
-    found = {routes.names[i] for i in routes.find("d1")}
-    assert found == {" > ".join(p) for p in paths if p and p[0] == "d1"}
-    assert not len(routes.find("d"))
-
-
 def test_no_admitted_leaves_admit_nothing():
     tree = PrefixTree.build([[0, 1], [1, 0]])
     admitted = admit_leaves(tree, np.array([0]), np.array([1]))
@@ -94,3 +87,23 @@ def test_marked_tables_and_sorted_sets_admit_the_same(setting, monkeypatch, outs
         allowed = marked.allows(depth, query, node)
         assert allowed.tolist() == by_sorting.allows(depth, query, node).tolist()
         assert 0 < allowed.sum() <= len(allowed)
+
+
+def test_queries_of_one_batch_are_admitted_as_each_would_be_alone(setting):
+    *_, tree, routes = setting
+    marks = np.random.default_rng(3).random(tree.n_leaves) < 0.2
+    three, one = np.array([[0, 3, 1], [5, 6, 2]]), np.array([[4], [7]])
+    parts = [routes.admit(three), None, Shared.of(tree, marks), routes.admit(one)]
+    rows = [[1, 4], [0], [2, 6], [5, 3]]
+    together = Several.of(parts, [np.array(members) for members in rows])
+    for depth in range(tree.depth):
+        nodes = np.arange(tree.n_nodes(depth + 1))
+        for part, members in zip(parts, rows, strict=True):
+            for place, query in enumerate(members):
+                found = together.allows(depth, np.full(len(nodes), query), nodes)
+                if part is None:
+                    assert found.all()
+                    continue
+                alone = part.allows(depth, np.full(len(nodes), place), nodes)
+                assert found.tolist() == alone.tolist()
+    assert Several.of(parts[:1], [np.arange(2)]) is parts[0]

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from rars.cli.train import train_run
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.data.shop import make_shop
+from rars.pipeline.training import train
 
 CHANGES = (
     "model.vocabulary=400",
     "identifiers.sizes=[16, 16, 16]",
     "training.epochs=2",
     "training.pairs=64",
+    "search.rule=hybrid",
 )
 
 
@@ -27,5 +28,5 @@ def make_run(home: Path, name: str = "run", *changes: str, recipe: str = "rars")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RARS_CACHE", os.environ.get("RARS_CACHE", str(home / "cache")))
         resolved = Recipe.resolve(recipe, size="tiny", changes=[*CHANGES, *changes])
-        train_run(resolved, Dataset.load(home / "shop"), home / name)
+        train(Dataset.load(home / "shop"), resolved, home / name)
     return home / name

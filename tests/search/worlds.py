@@ -15,9 +15,22 @@ QUERIES = 3
 
 
 class World:
-    """A tiny model over a random catalogue, with queries, evidence and restrictions."""
+    """A tiny model over a random catalogue, with queries, evidence and restrictions.
 
-    def __init__(self, codes, seed, *, normaliser="depth", evidence=False, admitted=False):
+    ``varied``: each query has a mask and a weight of its own, and one of them goes without evidence.
+    """
+
+    def __init__(
+        self,
+        codes,
+        seed,
+        *,
+        normaliser="depth",
+        score="probability",
+        evidence=False,
+        admitted=False,
+        varied=False,
+    ):
         rng = np.random.default_rng(seed)
         self.codes, self.tree = codes, PrefixTree.build(codes)
         self.vocabulary = SidVocabulary.of(self.tree)
@@ -28,8 +41,13 @@ class World:
             torch.nn.init.normal_(table.weight, std=1.0)
         self.tokens = torch.from_numpy(rng.integers(1, 50, (QUERIES, 4)))
         self.scores = rng.normal(size=(QUERIES, len(codes)))
-        self.mask = tuple((rng.random(self.tree.depth) < 0.7).tolist())
-        self.normaliser, self.evidence = normaliser, evidence
+        mask = rng.random((QUERIES, self.tree.depth)) < 0.7
+        self.mask = mask if varied else np.repeat(mask[:1], QUERIES, axis=0)
+        self.weight = rng.uniform(0.5, 3.0, QUERIES) if varied else np.full(QUERIES, 1.5)
+        self.normaliser, self.score = normaliser, score
+        self.evidence = [evidence] * QUERIES
+        if varied:
+            self.evidence[1] = False
         self.allowed = np.ones((QUERIES, self.tree.n_leaves), dtype=bool)
         if admitted:
             self.allowed = rng.random(self.allowed.shape) < 0.5
@@ -41,10 +59,11 @@ class World:
         ]
         return Guide(
             admitted=admit_leaves(self.tree, *np.nonzero(self.allowed)),
-            evidence=found if self.evidence else None,
+            evidence=[one if on else None for one, on in zip(found, self.evidence, strict=True)],
             mask=self.mask,
-            weight=1.5,
+            weight=self.weight,
             normaliser=self.normaliser,
+            score=self.score,
         )
 
     @torch.no_grad()
@@ -72,19 +91,19 @@ class World:
         for depth, code in enumerate(sid):
             if depth == 0 or sid[depth - 1] != END:
                 hidden = self.model.sequence(inputs, memory)[:, -1]
-                total += self._log_probability(
-                    depth, sid, self.model.logits(depth, hidden, None)[0]
-                )
+                total += self._gain(depth, sid, self.model.logits(depth, hidden, None)[0])
                 if depth + 1 < len(sid) and code != END:
                     following = self.model.code_inputs[depth].weight[code]
                     inputs = torch.cat([inputs, following[None, None]], dim=1)
-            if self.evidence and self.mask[depth]:
+            # The paper gives EOS no compatibility.
+            if self.evidence[query] and self.mask[query, depth] and code != END:
                 below = (self.codes[:, : depth + 1] == sid[: depth + 1]).all(axis=1)
-                total += 1.5 * self.scores[query][below].max()
+                total += self.weight[query] * self.scores[query][below].max()
         return total
 
-    def _log_probability(self, depth, sid, logits):
-        """Over the codes of the depth (and END where it is a choice), or over the catalogue's children."""
+    def _gain(self, depth, sid, logits):
+        """The raw logit; or log p over the codes of the depth (and END where it is a choice), or over the
+        catalogue's children."""
         here = (self.codes[:, :depth] == sid[:depth]).all(axis=1)
         children = sorted(set(self.codes[here, depth].tolist()))
         going = self.codes[:, depth - 1] != END if depth else np.ones(len(self.codes), bool)
@@ -94,5 +113,7 @@ class World:
         size = self.vocabulary.sizes[depth]
         slots = [size if code == END else code for code in children]
         own = size if sid[depth] == END else sid[depth]
+        if self.score == "logit":
+            return logits[own].item()
         over = logits[slots] if self.normaliser == "children" else logits
         return (logits[own] - torch.logsumexp(over, 0)).item()

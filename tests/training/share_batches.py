@@ -8,9 +8,10 @@ from pathlib import Path
 import safetensors.torch
 import torch
 
-from rars.config import ObjectiveSettings, TrainingSettings
+from rars.config import TrainingSettings
 from rars.training import loop
-from tests.model.small import Example, retriever
+from rars.training.sampler import Taken
+from tests.model.small import Example, retriever, terms
 
 
 def main() -> None:
@@ -20,10 +21,11 @@ def main() -> None:
     example = Example(queries=40)
     model = loop.TrainingModel(
         retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0),
-        ObjectiveSettings(structure="tree", rank=8, n_siblings=2),
+        terms("full-sid", "category-class", "category-contrast", "tree", rank=8, n_siblings=2),
     )
     settings = TrainingSettings(epochs=3, pairs=40, learning_rate=1e-3)
-    plan = loop.Plan(example.data(), 40, settings, folder, source="test")
+    taken = (Taken(0, 40),)
+    plan = loop.Plan(example.data(), taken, settings, settings, folder, source="test")
     accelerator = loop.make_accelerator(settings)
     loop.train(model, plan, accelerator=accelerator)
     if accelerator.is_main_process:

@@ -8,7 +8,7 @@ import torch
 
 from rars.model.prior import OWN_PART_BESIDE
 from rars.objectives import grouped
-from rars.objectives.common import Context
+from rars.objectives.common import Context, PerToken
 from rars.training import mixing
 from rars.training.mixing import mix
 from rars.training.packing import pack
@@ -31,7 +31,8 @@ def held_out(example, model):
 def likelihood(model, data):
     batch = pack(data, np.arange(len(data)))
     with torch.no_grad():
-        return grouped.loss(model(batch), batch, Context(normaliser="children")).mean.item()
+        context = Context(normaliser="children")
+        return grouped.loss(model(batch), batch, context, PerToken()).mean.item()
 
 
 def test_no_scale_nearby_makes_held_out_relevance_likelier(example, monkeypatch):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from rars.config import NoSettings
 from rars.model.tree_head import TreeHead
 from rars.objectives import category_class, decoder_soft, full_sid, grouped, tree
-from rars.objectives.common import Context
+from rars.objectives.common import Context, PerToken
+from rars.objectives.siblings import HeadSettings
 from rars.training.packing import pack
 from tests.model.small import Example, retriever
 
@@ -53,7 +55,7 @@ def test_packed_loss_and_gradients_equal_per_pair_training(family, mode, ragged)
     )
     batch = pack(example.data(projected=example.vectors), np.arange(7))
 
-    packed = full_sid.loss(model(batch), batch, Context(per_token=False)).mean
+    packed = full_sid.loss(model(batch), batch, Context(), PerToken(per_token=False)).mean
     ours = torch.autograd.grad(packed, list(model.parameters()), allow_unused=True)
     direct = per_pair_loss(model, example)
     theirs = torch.autograd.grad(direct, list(model.parameters()), allow_unused=True)
@@ -74,14 +76,20 @@ def test_leaving_out_decided_prefixes_changes_no_loss_and_no_gradient(ragged, si
     example = Example(ragged=ragged)
     model = retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0)
     head = TreeHead(16, example.vocabulary.slots, rank=4)
-    context = Context(normaliser="children", head=head, siblings=siblings, n_siblings=2)
+    context = Context(normaliser="children", head=head)
+    terms = {
+        full_sid: PerToken(),
+        grouped: PerToken(),
+        tree: HeadSettings(siblings=siblings, n_siblings=2),
+        decoder_soft: NoSettings(),
+    }
     weights = list(model.parameters()) + list(head.parameters())
     rows, results = [], []
     for skipped in (False, True):
         batch = pack(example.data(skip_decided=skipped), np.arange(7))
         found = model(batch)
         total = sum(
-            one.loss(found, batch, context).mean for one in (full_sid, grouped, tree, decoder_soft)
+            one.loss(found, batch, context, settings).mean for one, settings in terms.items()
         )
         rows.append(int(batch.positions.shape[1]))
         results.append((total, torch.autograd.grad(total, weights, allow_unused=True)))
@@ -140,8 +148,8 @@ def test_query_weights_scale_a_querys_share_of_the_loss():
     weighted = pack(example.data(weight=weights), np.arange(7))
     without = pack(example.data(), np.array([0, 1, 3, 4, 5, 6]))
     context = Context()
-    one = full_sid.loss(model(weighted), weighted, context).mean
-    other = full_sid.loss(model(without), without, context).mean
+    one = full_sid.loss(model(weighted), weighted, context, PerToken()).mean
+    other = full_sid.loss(model(without), without, context, PerToken()).mean
     assert one.item() == pytest.approx(other.item())
 
 
@@ -151,9 +159,8 @@ def test_two_parts_of_a_batch_add_up_to_the_whole():
     data, whole = example.data(), np.arange(7)
     parts = [pack(data, whole[:3], whole=whole), pack(data, whole[3:], whole=whole)]
     joined = pack(data, whole)
-    for loss in (
-        full_sid.loss,
-        lambda f, b, c: category_class.loss(f, b, c, model.categories),
-    ):
-        total = sum(loss(model(part), part, Context()).mean for part in parts)
-        assert total.item() == pytest.approx(loss(model(joined), joined, Context()).mean.item())
+    context = Context(categories=model.categories)
+    for term, settings in ((full_sid, PerToken()), (category_class, NoSettings())):
+        total = sum(term.loss(model(part), part, context, settings).mean for part in parts)
+        whole = term.loss(model(joined), joined, context, settings).mean
+        assert total.item() == pytest.approx(whole.item())

@@ -174,7 +174,7 @@ def test_two_processes_give_the_losses_and_weights_of_one(tmp_path):
     first, second = (_journal(tmp_path / n) for n in "12")
     assert len(first) > 5
     for line, other in zip(first, second, strict=True):
-        for term in ("leaf", "tree", "cls", "con"):
+        for term in ("full-sid", "tree", "category-class", "category-contrast"):
             assert line[term] == pytest.approx(other[term], abs=1e-9)
 
 
@@ -184,7 +184,7 @@ def test_the_command_trains_under_a_launcher(shop, tmp_path):
     done = run(shop, tmp_path / "two", launcher=launched(2), **settings)
     assert done.returncode == 0, done.stderr
     for line, other in zip(_journal(tmp_path / "one"), _journal(tmp_path / "two"), strict=True):
-        assert line["leaf"] == pytest.approx(other["leaf"], abs=1e-4)
+        assert line["full-sid"] == pytest.approx(other["full-sid"], abs=1e-4)
     assert (tmp_path / "two" / "model" / "model.safetensors").exists()
 
 

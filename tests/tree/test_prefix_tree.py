@@ -130,18 +130,15 @@ def test_a_node_takes_one_byte_for_its_code_where_256_codes_suffice():
 
 @given(code_matrices())
 @example(np.array([[0, END]]))  # a depth without any code
-def test_vocabulary_round_trips_every_code_of_the_tree(codes):
-    tree = PrefixTree.build(codes)
-    vocabulary = SidVocabulary.of(tree)
-    tokens = [
-        vocabulary.tokens(codes[codes[:, d] != END, d], [d] * int((codes[:, d] != END).sum()))
-        for d in range(codes.shape[1])
-    ]
-    for depth, found in enumerate(tokens):
-        depths, back = vocabulary.decode(found)
-        assert (depths == depth).all()
-        np.testing.assert_array_equal(back, codes[codes[:, depth] != END, depth])
-    assert len(np.unique(np.concatenate(tokens))) <= len(vocabulary)
+def test_every_code_of_the_tree_has_a_slot_of_its_own(codes):
+    vocabulary = SidVocabulary.of(PrefixTree.build(codes))
+    for depth, slots in enumerate(vocabulary.slots):
+        choices = np.unique(codes[:, depth])
+        if not vocabulary.ends[depth]:
+            choices = choices[choices != END]
+        found = vocabulary.slot(choices, depth)
+        assert len(np.unique(found)) == len(choices)
+        assert ((found >= 0) & (found < slots)).all()
 
 
 @given(code_matrices())

@@ -49,7 +49,7 @@ def profile(dataset: Dataset, tree: PrefixTree, split: str, preset: str = "linea
     relevance = Relevance.of(*dataset.positives(split, preset))
     if not len(relevance.queries):
         raise RarsError(
-            f"The split {split!r} of {dataset.folder} has no query with a positive item."
+            f"The split {split!r} of {dataset.where} has no query with a positive item."
         )
     measured = ambiguity(tree, project(tree, relevance))
     some = measured.branches.any(axis=1)

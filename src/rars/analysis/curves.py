@@ -1,53 +1,59 @@
-"""Loss curves of a run, from its journal."""
+"""Loss curves of a run, from its journal: whatever terms its recipe lists."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rars.analysis import figures
+from rars.config import Recipe
 from rars.errors import RarsError
+from rars.objectives import TERMS
 from rars.training import journal
 
-NAMES = {
-    "leaf": "identifier likelihood",
-    "tree": "branch allocation",
-    "cls": "category class",
-    "con": "category contrast",
-}
+
+def titles(recipe: Recipe) -> dict[str, str]:
+    """The name of every term of a recipe, and what a figure calls it."""
+    listed = [one for phase in recipe.phases for one in phase.terms]
+    return {
+        one.name: TERMS[one.term].title + (f" ({one.name})" if one.name != one.term else "")
+        for one in listed
+    }
 
 
-def draw(source: Path, path: Path) -> dict[str, Any]:
-    """Every loss term over the epochs, smoothed, and the learning rate with the gradient norm."""
-    lines = [line for line in journal.read(source) if "loss" in line]
+def draw(source: Path, path: Path, terms: Mapping[str, str]) -> dict[str, Any]:
+    """Every loss term over the epochs, smoothed, and the learning rate with validation recall."""
+    every = journal.read(source)
+    lines = [line for line in every if "loss" in line]
     if not lines:
         raise RarsError(f"{source} has no training steps to draw.")
-    measured = [line for line in journal.read(source) if "validation" in line]
-    epoch = np.array([line["epoch"] for line in lines])
-    present = [name for name in NAMES if name in lines[0]]
+    measured = [line for line in every if "validation" in line]
+    present = [name for name in terms if any(name in line for line in lines)]
     with figures.figure(path, panels=len(present) + 1, width=3.2) as axes:
         for axis, name in zip(axes, present, strict=False):
-            values = np.array([line[name] for line in lines])
+            own = [line for line in lines if name in line]
+            epoch = np.array([line["epoch"] for line in own])
+            values = np.array([line[name] for line in own])
             axis.plot(epoch, values, color=figures.BLUE, alpha=0.25, lw=0.8)
             axis.plot(*_smooth(epoch, values), color=figures.BLUE, lw=1.6)
-            axis.set(xlabel="epoch", title=NAMES[name], ylim=(0, None))
-        rest = axes[-1]
-        rest.plot(epoch, [line["learning_rate"] for line in lines], color=figures.ORANGE)
-        rest.set(xlabel="epoch", title="learning rate")
-        if measured:
-            rest.set(title="learning rate, validation recall")
-            other = rest.twinx()
-            other.plot(
-                [m["epoch"] for m in measured],
-                [100 * m["validation"] for m in measured],
-                "o-",
-                color=figures.GREEN,
-                ms=4,
-            )
-            other.set(ylabel="recall@100 (%)")
+            axis.set(xlabel="epoch", title=terms[name], ylim=(min(0.0, values.min()), None))
+        _rates(axes[-1], lines, measured)
     return {"plot": str(path), "steps": lines[-1]["step"], "last": lines[-1]}
+
+
+def _rates(axis: Any, lines: list[dict[str, Any]], measured: list[dict[str, Any]]) -> None:
+    epoch = [line["epoch"] for line in lines]
+    axis.plot(epoch, [line["learning_rate"] for line in lines], color=figures.ORANGE)
+    axis.set(xlabel="epoch", title="learning rate")
+    if measured:
+        axis.set(title="learning rate, validation recall")
+        other = axis.twinx()
+        recall = [100 * one["validation"] for one in measured]
+        other.plot([one["epoch"] for one in measured], recall, "o-", color=figures.GREEN, ms=4)
+        other.set(ylabel="recall@100 (%)")
 
 
 def _smooth(epoch: Any, values: Any) -> tuple[Any, Any]:

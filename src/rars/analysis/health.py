@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from rars.analysis import figures
 from rars.data import Dataset
-from rars.identifiers import Health, Identifiers, cached_vectors, open_embedder, untrained_recall
+from rars.identifiers import Health, Identifiers, cached_vectors, shared_embedder, untrained_recall
+from rars.identifiers.embedders import embedder_kind
 
 
 def untrained(dataset: Dataset, identifiers: Identifiers, split: str, k: int = 100) -> float | None:
@@ -21,14 +22,13 @@ def untrained(dataset: Dataset, identifiers: Identifiers, split: str, k: int = 1
 
     It compares identifier learners before any model is trained: what it loses, no decoder can win back.
     """
-    if identifiers.quantizer.kind != "residual" or identifiers.settings.embedder.startswith(
-        "file:"
-    ):
+    kind, _ = embedder_kind(identifiers.settings.embedder)
+    if not identifiers.quantizer.shared_codebooks or not kind.reads_texts:
         return None
     query, item, _ = dataset.positives(split)
     if not len(query):
         return None
-    embedder = open_embedder(identifiers.settings.embedder)
+    embedder = shared_embedder(identifiers.settings.embedder, identifiers.embedder)
     asked, row = np.unique(query, return_inverse=True)
     texts = pa.chunked_array([dataset.query_texts.take(pa.array(asked))])
     vectors = identifiers.query_space(cached_vectors(texts, embedder))

@@ -8,7 +8,6 @@ one's own loss, from its journal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -20,18 +19,19 @@ from rars.config import Recipe
 from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import saving
-from rars.model.retriever import Retriever
+from rars.model.identifier_model import IdentifierModel
 from rars.model.tree_head import TreeHead
+from rars.objectives import TERMS
 from rars.objectives import tree as tree_loss
 from rars.objectives.common import Context
+from rars.objectives.siblings import HeadSettings
+from rars.progress import Advance
 from rars.runs import Run
 from rars.training import journal
 from rars.training.loop import schedule
 from rars.training.packing import TrainingSet, pack
 from rars.training.prepare import Prepared, held_out, prepare
 from rars.training.sampler import batches
-
-Advance = Callable[[int, int], None]
 
 _BATCH = 64
 
@@ -60,35 +60,39 @@ def probe(run: Run, advance: Advance | None = None) -> Probe:
     identifiers = Identifiers.load(run.folder / "identifiers")
     prepared = prepare(dataset, identifiers, recipe)
     model = saving.load(run.folder / "model").model.eval()
-    if not prepared.pool:
-        raise RarsError(f"{dataset.folder} has no judged training query to fit a tree head to.")
+    if not prepared.judged.stop:
+        raise RarsError(f"{dataset.where} has no judged training query to fit a tree head to.")
     data = replace(prepared.data, with_siblings=True)
-    head, last = _fit(model, data, prepared, recipe, advance)
+    settings = _head_settings(recipe)
+    head, last = _fit(model, data, prepared, recipe, settings, advance)
     held = held_out(dataset, identifiers, recipe, prepared)
     return Probe(
         run=str(run.folder),
         train=last,
-        own=_own(run),
+        own=_own(run, recipe),
         validation=None if held is None else _measure(head, model, held, prepared),
     )
 
 
 def _fit(
-    model: Retriever,
+    model: IdentifierModel,
     data: TrainingSet,
     prepared: Prepared,
     recipe: Recipe,
+    head_settings: HeadSettings,
     advance: Advance | None,
 ) -> tuple[TreeHead, float]:
     """The head, and its mean loss over the last epoch."""
-    settings, objective = recipe.training, recipe.objective
+    settings = recipe.training
     pooled = _pooled(model, data)
     torch.manual_seed(settings.seed)
-    head = TreeHead(pooled.shape[1], data.vocabulary.slots, objective.rank)
+    head = TreeHead(pooled.shape[1], data.vocabulary.slots, head_settings.rank)
     optimizer = torch.optim.AdamW(head.parameters(), weight_decay=settings.weight_decay)
     losses: list[float] = []
     for epoch in range(settings.epochs):
-        listed = batches(data, prepared.pool, pairs=settings.pairs, seed=settings.seed, epoch=epoch)
+        listed = batches(
+            data, [prepared.judged], pairs=settings.pairs, seed=settings.seed, epoch=epoch
+        )
         losses = []
         for at, queries in enumerate(listed):
             rate = schedule((epoch + (at + 0.5) / len(listed)) / settings.epochs, settings.warmup)
@@ -98,11 +102,9 @@ def _fit(
                 head=head,
                 generator=torch.Generator().manual_seed(epoch * len(listed) + at),
                 tree_depths=prepared.tree_depths,
-                siblings=objective.siblings,
-                n_siblings=objective.n_siblings,
-                temperature=objective.temperature,
             )
-            loss = tree_loss.loss_of(pooled[queries], pack(data, queries), context).mean
+            batch = pack(data, queries)
+            loss = tree_loss.loss_of(pooled[queries], batch, context, head_settings).mean
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(head.parameters(), settings.clip)
             optimizer.step()
@@ -114,7 +116,7 @@ def _fit(
 
 
 @torch.inference_mode()
-def _pooled(model: Retriever, data: TrainingSet) -> Tensor:
+def _pooled(model: IdentifierModel, data: TrainingSet) -> Tensor:
     """h-bar(q) of every query of a training set."""
     found = []
     for start in range(0, len(data), _BATCH):
@@ -124,16 +126,26 @@ def _pooled(model: Retriever, data: TrainingSet) -> Tensor:
 
 
 @torch.inference_mode()
-def _measure(head: TreeHead, model: Retriever, data: TrainingSet, prepared: Prepared) -> float:
-    context = Context(head=head, tree_depths=prepared.tree_depths, siblings="all")
+def _measure(
+    head: TreeHead, model: IdentifierModel, data: TrainingSet, prepared: Prepared
+) -> float:
+    context = Context(head=head, tree_depths=prepared.tree_depths)
     batch = pack(data, np.arange(len(data)))
-    return float(tree_loss.loss_of(_pooled(model, data), batch, context).mean)
+    everyone = HeadSettings(siblings="all")
+    return float(tree_loss.loss_of(_pooled(model, data), batch, context, everyone).mean)
 
 
-def _own(run: Run) -> float | None:
-    """The mean tree loss of the last epoch, as the journal has it."""
-    lines = [line for line in journal.read(run.folder / "journal.jsonl") if "tree" in line]
-    if not lines:
+def _head_settings(recipe: Recipe) -> HeadSettings:
+    """Those of the recipe's own tree head, so that both are fitted alike; the defaults where it has none."""
+    own = (one.own for phase in recipe.phases for one in phase.terms)
+    return next((one for one in own if isinstance(one, HeadSettings)), HeadSettings())
+
+
+def _own(run: Run, recipe: Recipe) -> float | None:
+    """The mean loss of the run's own tree head over the last epoch, as the journal has it."""
+    named = [one.name for one in recipe.phases[-1].terms if TERMS[one.term].head is not None]
+    if not named:
         return None
+    lines = [line for line in journal.read(run.folder / "journal.jsonl") if named[0] in line]
     ended = max(line["epoch"] for line in lines)
-    return float(np.mean([line["tree"] for line in lines if line["epoch"] > ended - 1]))
+    return float(np.mean([line[named[0]] for line in lines if line["epoch"] > ended - 1]))

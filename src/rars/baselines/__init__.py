@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from rars.baselines.bm25 import Bm25
-from rars.baselines.dense import Dense
-from rars.baselines.fusion import Fusion, fuse
-from rars.baselines.ranked import Ranked, Searcher
-from rars.data.words import words
+from rars.baselines.bm25 import BM25, Bm25
+from rars.baselines.dense import DENSE, Dense
+from rars.baselines.fusion import FUSION, Fusion, fuse
+from rars.baselines.parts import SystemPart
 
-__all__ = ["Bm25", "Dense", "Fusion", "Ranked", "Searcher", "fuse", "words"]
+SYSTEMS: dict[str, SystemPart] = {"bm25": BM25, "dense": DENSE, "fusion": FUSION}
+"""Every comparison system by its name."""
+
+__all__ = ["SYSTEMS", "Bm25", "Dense", "Fusion", "SystemPart", "fuse"]

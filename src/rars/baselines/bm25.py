@@ -1,27 +1,48 @@
 """BM25 over the texts of a catalogue: the lexical system everything else must beat.
 
-Owns: which fields are read, the index (by the library bm25s) and the search. Ignores judgments.
+Owns: which fields are read, the index (by the library bm25s), the search, and the system ``bm25``, which
+learns nothing. Ignores judgments.
 
 score(q, d) = sum over the words w of q of  idf(w) tf / (tf + k1 (1 - b + b |d| / mean |d|)),
 idf(w) = ln(1 + (N - df + 1/2) / (df + 1/2)). An item that shares no word with the query is no result.
+
+The words of q are ``words``, those of d ``indexed``: CJK characters in pairs, for d each one alone as well.
+|d| counts all that is indexed, for it is the sum of tf: a run of n CJK characters counts 2n - 1. Only
+|d| / mean |d| matters, so where texts are of one script it is nearly as if each character counted once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field
 
-from rars.baselines.ranked import Advance, Best, Ranked, check_k
+from rars.baselines.parts import Facts, Own, SystemPart
+from rars.config import Section
 from rars.data import Dataset
-from rars.data.words import words
+from rars.data.words import indexed, words
 from rars.errors import RarsError
 from rars.identifiers.texts import item_texts
+from rars.progress import Advance
+from rars.systems import Best, Ranked, check_k
 
 K1 = 1.2
 B = 0.75
+
+
+class Bm25Settings(Section):
+    """The settings of ``bm25``."""
+
+    k1: float = Field(K1, ge=0)
+    """How soon further occurrences of a word stop counting."""
+    b: float = Field(B, ge=0, le=1)
+    """How much a long text is held against its item."""
+
 
 _CELLS = 1 << 24
 """Scores held at once (queries x items)."""
@@ -93,7 +114,7 @@ class Bm25:
         known = self._vocabulary
         rows = []
         for text in texts:
-            rows.append([known.setdefault(word, len(known)) for word in words(text)])
+            rows.append([known.setdefault(word, len(known)) for word in indexed(text)])
             if advance and total and len(rows) % _REPORT == 0:
                 advance(len(rows), total)
         if advance and total:
@@ -127,3 +148,26 @@ def _values(attributes: pa.MapArray) -> pa.Array:
         pa.list_(pa.string()),
     )
     return pc.binary_join(lists, " ")
+
+
+# -- the system ------------------------------------------------------------------------------------
+
+
+def _learn(own: Own, dataset: Dataset, folder: Path, held: Any, **rest: Any) -> Facts:
+    return {}
+
+
+def _open(
+    own: Own,
+    dataset: Dataset,
+    folder: Path,
+    facts: Mapping[str, Any],
+    *,
+    advance: Advance | None = None,
+) -> Bm25:
+    """Indexed anew: reading an index would take as long."""
+    settings: Bm25Settings = own["bm25"]
+    return Bm25.of(dataset, k1=settings.k1, b=settings.b, advance=advance)
+
+
+BM25 = SystemPart("words alone", Bm25Settings, ("bm25",), _learn, _open)

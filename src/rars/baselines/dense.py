@@ -1,29 +1,89 @@
 """Dense retrieval: one vector per item and query, exact inner products, no approximate index.
 
-Owns: searching a matrix that may be larger than memory, block by block. Ignores how vectors are made: any
-embedder of ``rars.identifiers.embed`` will do (the built-in ``use``, ``t5:NAME_OR_FOLDER``,
-``sentence-transformers:NAME_OR_FOLDER``).
+Owns: the vectors of a catalogue, what embeds a query, and the system ``dense``: vectors as they are, turned
+by maps learned on the training pairs, or of an encoder tuned on them. Ignores how vectors are made: any
+embedder of ``rars.identifiers`` will do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-import numpy as np
-import numpy.typing as npt
+from pydantic import Field, PositiveInt, model_validator
 
-from rars.baselines.ranked import Advance, Best, Ranked, check_k
+from rars.arrays import Points
+from rars.baselines.parts import Facts, Own, SystemPart
+from rars.config import FitSettings, Section
 from rars.data import Dataset
-from rars.identifiers.embed import Embedder, cached_vectors, open_embedder
+from rars.errors import RarsError
+from rars.identifiers.embed import cached_vectors
+from rars.identifiers.embedder import Embedder
+from rars.identifiers.embedders import open_embedder, shared_embedder
+from rars.identifiers.nearest import nearest
 from rars.identifiers.texts import item_texts
+from rars.progress import Advance
+from rars.systems import Ranked
 
-Points = npt.NDArray[np.float32]
+if TYPE_CHECKING:
+    from rars.identifiers.towers import Held
 
-_QUERIES = 512
-_ITEMS = 16384
-"""Scores are computed for so many queries and items at once: 32 MB."""
+ENCODERS = "sentence-transformers:"
+"""Embedders of this kind can be tuned themselves."""
+
+_USUAL: dict[str, dict[str, Any]] = {
+    "encoder": {"epochs": 2, "learning_rate": 5e-5, "batch": 64},
+}
+"""Where tuning is gentler than the fields' own defaults, which are those of maps."""
+
+
+class DenseSettings(Section):
+    """The settings of ``dense``.
+
+    >>> DenseSettings(tune="encoder", embedder="sentence-transformers:all-MiniLM-L6-v2").batch
+    64
+    """
+
+    embedder: str = "use"
+    """``use``, ``t5:NAME_OR_FOLDER`` or ``sentence-transformers:NAME_OR_FOLDER``."""
+    tune: Literal["off", "maps", "encoder"] = "off"
+    """What is trained on the training pairs: ``maps``, one linear map for queries and one for items on top of
+    frozen vectors of any embedder; ``encoder``, a sentence-transformers model itself."""
+    epochs: PositiveInt = 10
+    learning_rate: float = Field(1e-3, gt=0)
+    batch: PositiveInt = 512
+    """Judged pairs in a batch; the items of the others are a pair's negatives."""
+    temperature: float = Field(0.05, gt=0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, given: Any) -> Any:
+        """Resolve the defaults of what is trained, so that a written recipe says what was used."""
+        return (
+            {**_USUAL.get(str(given.get("tune")), {}), **given}
+            if isinstance(given, dict)
+            else given
+        )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.tune == "encoder" and not self.embedder.startswith(ENCODERS):
+            raise ValueError(
+                f"tune = 'encoder' needs an embedder {ENCODERS}..., not {self.embedder!r}"
+            )
+        return self
+
+    @property
+    def fit(self) -> FitSettings:
+        """How it is tuned."""
+        return FitSettings(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            batch=self.batch,
+            temperature=self.temperature,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,36 +122,82 @@ class Dense:
         return nearest(queries, self.vectors, k, cosine=self.cosine, advance=advance)
 
 
-def nearest(
-    queries: Points,
-    vectors: Points,
-    k: int,
+# -- the system ------------------------------------------------------------------------------------
+
+
+def _learn(
+    own: Own,
+    dataset: Dataset,
+    folder: Path,
+    held: Held | None,
     *,
-    cosine: bool = False,
+    seed: int = 0,
     advance: Advance | None = None,
-) -> Ranked:
-    """Exact search by inner product; ``vectors`` may be memory-mapped.
+) -> Facts:
+    """Fine-tune, where the settings say so; the best epoch on validation queries is kept."""
+    settings: DenseSettings = own["dense"]
+    embedder = shared_embedder(settings.embedder)
+    facts: Facts = {"embedder": embedder.digest}
+    if settings.tune == "off":
+        return facts
+    assert held is not None
+    # Each kind brings its own libraries: only for whoever tunes it.
+    from rars.identifiers.towers import tune
 
-    >>> items = np.array([[1, 0], [0, 1], [1, 1]], dtype=np.float32)
-    >>> nearest(np.array([[2, 1]], dtype=np.float32), items, 2).items.tolist()
-    [2, 0]
-    """
-    check_k(k)
-    parts: list[Ranked] = []
-    for start in range(0, len(queries), _QUERIES):
-        block = _directed(queries[start : start + _QUERIES], cosine)
-        best = Best(len(block), k)
-        for first in range(0, len(vectors), _ITEMS):
-            best.add(block @ _directed(vectors[first : first + _ITEMS], cosine).T, first)
-        parts.append(best.ranked())
-        if advance:
-            advance(start + len(block), len(queries))
-    return Ranked.joined(parts)
+    towers: Any
+    if settings.tune == "encoder":
+        from rars.identifiers.encoder_tuning import SentenceEncoder
+
+        towers = SentenceEncoder.of(dataset, settings.embedder)
+    else:
+        from rars.identifiers.fitting import ResidualMaps
+
+        towers = ResidualMaps.of(dataset, embedder, advance=advance)
+    facts["tuning"] = tune(towers, dataset, settings.fit, held, seed=seed, advance=advance)
+    towers.save(folder)
+    return facts
 
 
-def _directed(vectors: Points, cosine: bool) -> Points:
-    block = np.asarray(vectors, dtype=np.float32)
-    if not cosine:
-        return block
-    length = np.linalg.norm(block, axis=1, keepdims=True)
-    return np.asarray(block / np.where(length > 0, length, 1), dtype=np.float32)
+def _open(
+    own: Own,
+    dataset: Dataset,
+    folder: Path,
+    facts: Mapping[str, Any],
+    *,
+    advance: Advance | None = None,
+) -> Dense:
+    settings: DenseSettings = own["dense"]
+    if settings.tune == "encoder":
+        from rars.identifiers.encoder_tuning import tuned_name
+
+        return Dense.of(dataset, tuned_name(folder), cosine=True, advance=advance)
+    embedder = shared_embedder(settings.embedder)
+    if embedder.digest != facts["embedder"]:
+        raise RarsError(
+            f"The embedder {settings.embedder!r} is not the one that the run was made with."
+        )
+    if settings.tune == "off":
+        return Dense(cached_vectors(item_texts(dataset), embedder, advance=advance), embedder)
+    from rars.baselines.maps import mapped_dense
+
+    return mapped_dense(dataset, embedder, folder, advance=advance)
+
+
+def _trains(own: Own) -> str:
+    settings: DenseSettings = own["dense"]
+    if settings.tune == "off":
+        return ""
+    over = "maps over {} vectors" if settings.tune == "maps" else "{}"
+    rounds = f"{settings.epochs} epoch{'s' if settings.epochs > 1 else ''}"
+    return f"{over.format(settings.embedder)}, {rounds}"
+
+
+DENSE = SystemPart(
+    "sentence vectors, as they are or fitted to the training pairs",
+    DenseSettings,
+    ("dense",),
+    _learn,
+    _open,
+    chooses=lambda own: own["dense"].tune != "off",
+    trains=_trains,
+)

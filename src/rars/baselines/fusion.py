@@ -1,7 +1,8 @@
 """Several systems as one: a weighted sum of their scores, item by item.
 
-Owns: putting scores of different systems on one scale and choosing the weights. Ignores measures: whoever
-chooses weights says what good is, and does so on validation queries.
+Owns: putting scores of different systems on one scale, choosing the weights, and the system ``fusion`` of
+BM25 and dense vectors, tuned or not. Ignores measures: whoever chooses weights says what good is, and does
+so on validation queries.
 
 Within each query and system, scores are shifted and scaled to [0, 1] over the items that the system
 returned. An item that a system did not return counts 0 there.
@@ -9,16 +10,38 @@ returned. An item that a system did not return counts 0 there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+from pydantic import PositiveInt
 
-from rars.baselines.ranked import Advance, Floats, Ranked, Searcher, check_k
+from rars.arrays import Floats
+from rars.baselines.bm25 import BM25
+from rars.baselines.dense import DENSE
+from rars.baselines.parts import Facts, Own, SystemPart
+from rars.config import Section
+from rars.data import Dataset
 from rars.errors import RarsError
+from rars.progress import Advance
+from rars.systems import Ranked, Searcher, check_k
 
-DEPTH = 200
-"""How many items of each system take part."""
+if TYPE_CHECKING:
+    from rars.identifiers.towers import Held
+
+DEPTH, STEPS = 200, 10
+
+
+class FusionSettings(Section):
+    """The settings of ``fusion``; weights are chosen, never set."""
+
+    depth: PositiveInt = DEPTH
+    """How many items of each system take part."""
+    steps: PositiveInt = STEPS
+    """Weights are chosen in steps of one by so many."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +61,7 @@ class Fusion:
         *,
         k: int = 100,
         depth: int = DEPTH,
-        steps: int = 10,
+        steps: int = STEPS,
     ) -> Fusion:
         """Choose the weights for which the fused results of ``texts`` are best."""
         found = [part.search(texts, max(k, depth)) for part in parts]
@@ -97,7 +120,7 @@ def choose_weights(
     quality: Callable[[Ranked], float],
     *,
     k: int = 100,
-    steps: int = 10,
+    steps: int = STEPS,
 ) -> tuple[float, ...]:
     """Of all weights in steps of 1 / ``steps`` that sum to one, those with the highest quality.
 
@@ -133,3 +156,66 @@ def _check(found: Sequence[Ranked], weights: Sequence[float]) -> None:
         raise RarsError(f"Fusion weights must be 0 or more and not all 0, not {tuple(weights)}.")
     if len({len(part) for part in found}) > 1:
         raise RarsError("The systems of a fusion must have searched the same texts.")
+
+
+# -- the system ------------------------------------------------------------------------------------
+
+_PARTS = {"bm25": BM25, "dense": DENSE}
+
+
+def _learn(
+    own: Own,
+    dataset: Dataset,
+    folder: Path,
+    held: Held | None,
+    *,
+    seed: int = 0,
+    advance: Advance | None = None,
+) -> Facts:
+    """Whatever the parts learn, then their weights."""
+    assert held is not None
+    facts: Facts = {}
+    for part in _PARTS.values():
+        facts |= part.learn(own, dataset, folder, held, seed=seed, advance=advance)
+    texts: list[str] = dataset.query_texts.take(pa.array(held.queries)).to_pylist()
+    settings: FusionSettings = own["fusion"]
+    found = Fusion.tuned(
+        _opened(own, dataset, folder, facts, None),
+        texts,
+        held.quality,
+        depth=settings.depth,
+        steps=settings.steps,
+    )
+    return facts | {"weights": list(found.weights)}
+
+
+def _open(
+    own: Own,
+    dataset: Dataset,
+    folder: Path,
+    facts: Mapping[str, Any],
+    *,
+    advance: Advance | None = None,
+) -> Fusion:
+    settings: FusionSettings = own["fusion"]
+    parts = _opened(own, dataset, folder, facts, advance)
+    return Fusion(parts, tuple(facts["weights"]), settings.depth)
+
+
+def _opened(
+    own: Own, dataset: Dataset, folder: Path, facts: Mapping[str, Any], advance: Advance | None
+) -> tuple[Searcher, ...]:
+    return tuple(
+        part.open(own, dataset, folder, facts, advance=advance) for part in _PARTS.values()
+    )
+
+
+FUSION = SystemPart(
+    "BM25 and dense vectors added up item by item",
+    FusionSettings,
+    ("fusion", *_PARTS),
+    _learn,
+    _open,
+    chooses=lambda own: True,
+    trains=DENSE.trains,
+)

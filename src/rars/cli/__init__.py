@@ -20,6 +20,7 @@ from rars.cli import (
     evaluate,
     experiment,
     identify,
+    recipes,
     search,
     train,
 )
@@ -39,6 +40,7 @@ app = typer.Typer(
 
 app.add_typer(data.app)
 app.add_typer(catalog.app)
+app.add_typer(recipes.app)
 
 
 def _version(wanted: bool) -> None:

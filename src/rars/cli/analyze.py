@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +10,10 @@ from rich import box
 from rich.table import Table
 
 from rars.cli import console
-from rars.cli.identify import RunFolder
+from rars.errors import RarsError
 
 if TYPE_CHECKING:
     from rars.analysis.ambiguity import Profile
-    from rars.runs import Run
 
 STUDIES = {
     "ambiguity": "where relevance branches on the way down the identifiers",
@@ -24,73 +22,56 @@ STUDIES = {
 
 
 def analyze(
-    folder: RunFolder,
+    folder: console.RunFolder,
     study: Annotated[str, typer.Argument(metavar="STUDY", help="; ".join(STUDIES))],
-    split: Annotated[str, typer.Option(help="train, validation or test queries.")] = "test",
+    split: Annotated[
+        str | None, typer.Option(help="train, validation or test queries (ambiguity).")
+    ] = None,
     relevance: Annotated[
-        str, typer.Option(help="linear, binary, exponential, exact or exact+substitute.")
-    ] = "linear",
-    plot: Annotated[Path | None, typer.Option(help="Where to draw; results/ if not given.")] = None,
+        str | None,
+        typer.Option(help="linear, binary, exponential, exact or exact+substitute (ambiguity)."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Where to draw (ambiguity); results/ if not given.")
+    ] = None,
     as_json: console.Json = False,
 ) -> None:
     """Study a run: where relevance branches (ambiguity); what the encoder knows of it (representation).
 
     Example: rars analyze runs/demo ambiguity --split train
     """
-    from rars.errors import RarsError
-    from rars.runs import Run
-
     if study not in STUDIES:
         raise RarsError(f"There is no study {study!r}; choose one of {', '.join(STUDIES)}.")
-    run = Run.open(folder, generative=True)
     if study == "representation":
-        _representation(run, as_json)
+        for option, given in (("--split", split), ("--relevance", relevance), ("--plot", plot)):
+            if given is not None:
+                raise RarsError(f"{option} does not concern the study representation.")
+        _representation(folder, as_json)
     else:
-        _ambiguity(run, split, relevance, plot, as_json)
+        _ambiguity(folder, split or "test", relevance or "linear", plot, as_json)
 
 
-def _representation(run: Run, as_json: bool) -> None:
-    from rars.analysis import representation
+def _representation(folder: Path, as_json: bool) -> None:
+    from rars import pipeline
 
-    with console.progress("fresh tree head") as advance:
-        found = representation.probe(run, advance)
+    found = pipeline.representation(folder, tell=console.tell)
 
     def show() -> None:
-        console.out.print(
-            f"A fresh tree head on the finished encoder: {found.train:.3f} nats a query in training"
-            + (
-                ""
-                if found.validation is None
-                else f", {found.validation:.3f} on validation queries"
-            )
-            + "."
+        held = "" if found.validation is None else f", {found.validation:.3f} on validation queries"
+        console.show(
+            f"A fresh tree head on the finished encoder: {found.train:.3f} nats a query in training{held}."
         )
         if found.own is not None:
-            console.out.print(f"The run's own tree head, last epoch: {found.own:.3f}.")
+            console.show(f"The run's own tree head, last epoch: {found.own:.3f}.")
 
     console.emit(found.as_dict(), as_json, show)
 
 
-def _ambiguity(run: Run, split: str, relevance: str, plot: Path | None, as_json: bool) -> None:
-    from rars.analysis import ambiguity
-    from rars.identifiers import Identifiers
-    from rars.tree import PrefixTree
+def _ambiguity(folder: Path, split: str, relevance: str, plot: Path | None, as_json: bool) -> None:
+    from rars import pipeline
 
-    tree = PrefixTree.build(Identifiers.load(run.folder / "identifiers").codes)
-    found = ambiguity.profile(run.dataset(), tree, split, relevance)
-    path = plot or run.results / f"ambiguity-{split}.png"
-    ambiguity.draw(found, path)
-    payload = {
-        "run": str(run.folder),
-        "split": split,
-        "relevance": relevance,
-        "queries": found.n_queries,
-        "queries_with_several_positives": found.n_multi_positive,
-        "mean_depth": found.mean_depth,
-        "depths": [asdict(row) for row in found.rows],
-        "plot": str(path),
-    }
-    console.emit(payload, as_json, lambda: show_ambiguity(found, path))
+    found = pipeline.ambiguity(folder, split=split, relevance=relevance, plot=plot)
+    console.emit(found.as_dict(), as_json, lambda: show_ambiguity(found.profile, found.plot))
 
 
 def show_ambiguity(found: Profile, path: Path) -> None:
@@ -115,5 +96,5 @@ def show_ambiguity(found: Profile, path: Path) -> None:
             f"{100 * row.allocation:.1f}",
         )
     console.out.print(table)
-    console.out.print(f"Relevance branches at depth {found.mean_depth:.2f} on average (tau).")
-    console.out.print(f"Plot: {path}", markup=False)
+    console.show(f"Relevance branches at depth {found.mean_depth:.2f} on average (tau).")
+    console.show(f"Plot: {path}")

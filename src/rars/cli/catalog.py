@@ -11,7 +11,6 @@ from rich import box
 from rich.table import Table
 
 from rars.cli import console
-from rars.cli.identify import RunFolder
 
 if TYPE_CHECKING:
     from rars.search.catalog import Changed
@@ -29,22 +28,19 @@ Items = Annotated[
 
 
 @app.command()
-def add(folder: RunFolder, file: Items, as_json: console.Json = False) -> None:
+def add(folder: console.RunFolder, file: Items, as_json: console.Json = False) -> None:
     """Add items; they are found at once.
 
     Example: rars catalog add runs/demo new.csv
     """
-    from rars.runs import Run
-    from rars.search.catalog import add_items
+    from rars import pipeline
 
-    with console.progress("adding") as advance:
-        changed = add_items(Run.open(folder, generative=True), file, advance=advance)
-    _emit(changed, as_json)
+    _emit(pipeline.add(folder, file, tell=console.tell), as_json)
 
 
 @app.command()
 def remove(
-    folder: RunFolder,
+    folder: console.RunFolder,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A table with a column id.")],
     as_json: console.Json = False,
 ) -> None:
@@ -52,31 +48,25 @@ def remove(
 
     Example: rars catalog remove runs/demo sold-out.csv
     """
-    from rars.runs import Run
-    from rars.search.catalog import remove_items
+    from rars import pipeline
 
-    with console.progress("removing") as advance:
-        changed = remove_items(Run.open(folder, generative=True), file, advance=advance)
-    _emit(changed, as_json)
+    _emit(pipeline.remove(folder, file, tell=console.tell), as_json)
 
 
 @app.command()
-def update(folder: RunFolder, file: Items, as_json: console.Json = False) -> None:
+def update(folder: console.RunFolder, file: Items, as_json: console.Json = False) -> None:
     """Replace items by those of the same ids.
 
     Example: rars catalog update runs/demo corrected.jsonl
     """
-    from rars.runs import Run
-    from rars.search.catalog import update_items
+    from rars import pipeline
 
-    with console.progress("updating") as advance:
-        changed = update_items(Run.open(folder, generative=True), file, advance=advance)
-    _emit(changed, as_json)
+    _emit(pipeline.update(folder, file, tell=console.tell), as_json)
 
 
 @app.command()
 def rollback(
-    folder: RunFolder,
+    folder: console.RunFolder,
     version: Annotated[
         str | None, typer.Argument(metavar="VERSION", help="Such as v000001; the one before.")
     ] = None,
@@ -86,22 +76,20 @@ def rollback(
 
     Example: rars catalog rollback runs/demo v000001
     """
-    from rars.runs import Run
-    from rars.search.catalog import roll_back
+    from rars import pipeline
 
-    _emit(roll_back(Run.open(folder, generative=True), version), as_json)
+    _emit(pipeline.rollback(folder, version), as_json)
 
 
 @app.command()
-def log(folder: RunFolder, as_json: console.Json = False) -> None:
+def log(folder: console.RunFolder, as_json: console.Json = False) -> None:
     """Show what happened to a catalogue.
 
     Example: rars catalog log runs/demo
     """
-    from rars.runs import Run
-    from rars.search.index import pointer
+    from rars import pipeline
 
-    found = pointer(Run.open(folder, generative=True))
+    found = pipeline.log(folder)
 
     def show() -> None:
         table = Table(box=box.SIMPLE_HEAD, caption=f"searched now: {found['current']}")
@@ -123,7 +111,7 @@ def _emit(changed: Changed, as_json: bool) -> None:
     console.emit(
         asdict(changed),
         as_json,
-        lambda: console.out.print(
+        lambda: console.show(
             f"{changed.version}: {changed.items:,} items "
             f"({changed.added:,} added, {changed.removed:,} removed)."
         ),

@@ -68,10 +68,9 @@ def import_(
 
     Example: rars data import shop --items items.csv --queries q.jsonl --judgments j.tsv.gz
     """
-    from rars.data import checking
-    from rars.data.importing import Tables, import_tables
+    from rars.pipeline import datasets
 
-    tables = Tables(
+    tables = datasets.Tables(
         items=items,
         queries=queries,
         judgments=judgments,
@@ -81,15 +80,16 @@ def import_(
         category_separator=category_separator,
         test_share=test_share,
     )
-    with _problems_as_result(as_json), console.progress("reading") as advance:
-        prepared = import_tables(folder, tables, name=name, licence=licence, advance=advance)
-    checked = checking.summary_of_stored(folder)
-    payload = checked.as_json() | {"merged_judgments": prepared.merged}
+    with _problems_as_result(as_json):
+        checked, merged = datasets.import_(
+            folder, tables, name=name, licence=licence, tell=console.tell
+        )
+    payload = checked.as_json() | {"merged_judgments": merged}
 
     def show() -> None:
         _show_summary(f"{checked.facts['name']}: written to {folder}", checked.summary)
-        if prepared.merged:
-            console.out.print(f"{prepared.merged} repeated judgments: the highest grade was kept.")
+        if merged:
+            console.show(f"{merged} repeated judgments: the highest grade was kept.")
 
     console.emit(payload, as_json, show)
 
@@ -108,10 +108,10 @@ def check(
 
     Example: rars data check shop
     """
-    from rars.data import checking
+    from rars.pipeline import datasets
 
-    with _problems_as_result(as_json), console.progress("checking") as advance:
-        checked = checking.check_folder(folder, advance=advance)
+    with _problems_as_result(as_json):
+        checked = datasets.check(folder, tell=console.tell)
     title = f"{checked.facts.get('name')}: sound"
     console.emit(checked.as_json(), as_json, lambda: _show_summary(title, checked.summary))
 
@@ -139,22 +139,22 @@ def esci_(
 
     Example: rars data esci esci-data --locale es --categories esci.json.zst --out data/esci-es
     """
-    from rars.data import esci
+    from rars.pipeline import datasets
 
     if categories is None:
         console.say("No --categories: products are kept whether or not they have a category.")
-    with _problems_as_result(as_json), console.progress("reading") as advance:
-        counts = esci.make_esci(
+    with _problems_as_result(as_json):
+        counts = datasets.esci(
             source,
             out,
             locale=locale,
             categories=categories,
             full_catalogue=full_catalogue,
-            advance=advance,
+            tell=console.tell,
         )
     filtered = categories is not None and not full_catalogue
-    payload = {"ok": True, "folder": str(out), "category_filter": filtered, **counts.as_json()}
-    console.emit(payload, as_json, lambda: _show_counts(f"esci-{locale}", out, counts.as_json()))
+    payload = {"ok": True, "folder": str(out), "category_filter": filtered, **counts}
+    console.emit(payload, as_json, lambda: _show_counts(f"esci-{locale}", out, counts))
 
 
 @app.command("nq320k")
@@ -176,14 +176,12 @@ def nq320k_(
 
     Example: rars data nq320k natural-questions --out data/nq320k
     """
-    from rars.data import nq320k
+    from rars.pipeline import datasets
 
-    train = train or nq320k.find_file(source, "train", "--train")
-    dev = dev or nq320k.find_file(source, "dev", "--dev")
-    with _problems_as_result(as_json), console.progress("reading") as advance:
-        counts = nq320k.make_nq320k(train, dev, out, advance=advance)
-    payload = {"ok": True, "folder": str(out), **counts.as_json()}
-    console.emit(payload, as_json, lambda: _show_counts("nq320k", out, counts.as_json()))
+    with _problems_as_result(as_json):
+        counts = datasets.nq320k(source, out, train=train, dev=dev, tell=console.tell)
+    payload = {"ok": True, "folder": str(out), **counts}
+    console.emit(payload, as_json, lambda: _show_counts("nq320k", out, counts))
 
 
 @app.command()
@@ -198,20 +196,9 @@ def shop(
 
     Example: rars data shop data/shop --size small --seed 1
     """
-    from rars.data import checking
-    from rars.data.shop import make_shop
+    from rars.pipeline import datasets
 
-    if size.isdecimal() and int(size) < 1:
-        raise RarsError(f"--size {size} is not a number of items; choose 1 or more.")
-    with console.progress("making") as advance:
-        make_shop(
-            folder,
-            size=int(size) if size.isdecimal() else size,
-            locale=locale,
-            seed=seed,
-            advance=advance,
-        )
-    checked = checking.summary_of_stored(folder)
+    checked = datasets.shop(folder, size=size, locale=locale, seed=seed, tell=console.tell)
     title = f"{checked.facts['name']}: written to {folder}"
     console.emit(checked.as_json(), as_json, lambda: _show_summary(title, checked.summary))
 
@@ -232,7 +219,7 @@ def _pairs(option: str, given: Named | None) -> dict[str, str]:
 @contextmanager
 def _problems_as_result(as_json: bool) -> Iterator[None]:
     """With ``--json`` the problems are the result; the sentences on stderr follow either way."""
-    from rars.data.problems import ProblemsFound
+    from rars.pipeline.datasets import ProblemsFound
 
     try:
         yield

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -14,13 +14,15 @@ from rich.tree import Tree
 from rars.cli import console
 from rars.cli.analyze import show_ambiguity
 from rars.cli.experiment import watched
-from rars.cli.identify import ensure_identifiers, show_health
+from rars.cli.identify import show_health
 from rars.cli.search import show_hits
+from rars.errors import RarsError
 
 if TYPE_CHECKING:
+    from rars.analysis.relevance_tree import Branch, RelevanceTree
     from rars.data import Dataset
-    from rars.experiments.conducting import Outcome
-    from rars.search.retriever import Hit
+    from rars.experiments.order import Outcome
+    from rars.systems import Hits
 
 SHOWN = 3
 """Explained searches, and hits of each."""
@@ -44,33 +46,27 @@ def demo(
 
     Example: rars demo --out runs/demo
     """
-    from rars.analysis import ambiguity, health
-    from rars.config import Recipe
-    from rars.tree import PrefixTree
+    from rars import Recipe, pipeline
 
     start = time.perf_counter()
     _title("1  The shop", "a generated catalogue with queries and graded judgments", as_json)
     dataset = _shop(out / "shop", size, locale, seed)
     if not as_json:
-        console.out.print(
+        console.show(
             f"{dataset.n_items:,} items, {dataset.n_queries:,} queries, "
             f"{len(dataset.judgments):,} judgments.\n"
         )
     _title("2  Identifiers", "residual k-means on sentence vectors: four codes an item", as_json)
     recipe = Recipe.resolve("rars", size="tiny")
-    identifiers, run, _ = ensure_identifiers(out / "run", recipe, dataset)
-    measured = identifiers.health()
-    health.draw(measured, run.results / "identifiers.png")
+    run = pipeline.identify(dataset, recipe, out / "run", tell=console.tell).run
+    looked = pipeline.inspect(run)
     if not as_json:
-        show_health(identifiers, measured)
+        show_health(looked.identifiers, looked.health)
     _title("3  The tree", "how the relevance of one query divides on the way down", as_json)
-    tree = PrefixTree.build(identifiers.codes)
-    found = ambiguity.profile(dataset, tree, "train")
-    plot = run.results / "ambiguity-train.png"
-    ambiguity.draw(found, plot)
+    found = pipeline.ambiguity(run, split="train")
     if not as_json:
-        console.out.print(_walk(dataset, tree), "")
-        show_ambiguity(found, plot)
+        console.out.print(_drawn(pipeline.walk(run)), "")
+        show_ambiguity(found.profile, found.plot)
     _title("4  Training", "Base and RARS: same seed, same batches, one loss apart", as_json)
     changes = [] if epochs is None else [f"training.epochs={epochs}"]
     outcome = _trained(dataset, out, changes)
@@ -85,8 +81,8 @@ def demo(
         "report": str(outcome.folder / "report.html"),
         "items": dataset.n_items,
         "queries": dataset.n_queries,
-        "distinct_identifiers": measured.distinct,
-        "ambiguous_at_depth_1": found.rows[0].ambiguous_queries,
+        "distinct_identifiers": looked.health.distinct,
+        "ambiguous_at_depth_1": found.profile.rows[0].ambiguous_queries,
         "results": outcome.payload["points"],
         "differences": outcome.payload["differences"],
         "searches": {text: [hit.as_dict() for hit in hits] for text, hits in searches.items()},
@@ -103,9 +99,8 @@ def demo(
 
 
 def _shop(folder: Path, size: str, locale: str, seed: int) -> Dataset:
-    from rars.data import Dataset
-    from rars.data.shop import make_shop
-    from rars.errors import RarsError
+    from rars import Dataset
+    from rars.pipeline import datasets
 
     if folder.exists():
         # Writing another shop here would pull the data from under the runs made from it.
@@ -115,37 +110,26 @@ def _shop(folder: Path, size: str, locale: str, seed: int) -> Dataset:
                 f"{folder.parent} holds the demo of another shop; choose another --out."
             )
     else:
-        with console.progress("shop") as advance:
-            make_shop(folder, size=size, locale=locale, seed=seed, advance=advance)
+        datasets.shop(folder, size=size, locale=locale, seed=seed, tell=console.tell)
     return Dataset.load(folder)
 
 
 def _trained(dataset: Dataset, out: Path, changes: list[str]) -> Outcome:
     """Train and measure what is missing, a core for each run."""
-    from rars.errors import RarsError
-    from rars.experiments import demo as story
-    from rars.experiments.conducting import Order, conduct
-    from rars.experiments.design import Setting
-    from rars.experiments.running import usable_cores
+    from rars import experiments
 
-    order = Order(
-        study=story.STUDY,
-        dataset=dataset,
-        setting=Setting("tiny", tuple(changes)),
-        home=out / "experiments",
-        seeds=1,
-        jobs=usable_cores(),
-    )
     console.say("Two small models from scratch: a few minutes.")
     with watched() as watch:
-        outcome = conduct(order, watch=watch)
+        outcome = experiments.experiment(
+            "demo", dataset, out=out / "experiments", seeds=1, changes=changes, watch=watch
+        )
     if outcome.failures:
         raise RarsError(f"The demo could not train everything: {outcome.failures[0]}.")
     return outcome
 
 
 def _show_results(outcome: Outcome) -> None:
-    from rars.experiments.tables import terminal
+    from rars.pipeline.showing import terminal
 
     for table in outcome.tables:
         console.out.print(terminal(table))
@@ -155,9 +139,9 @@ def _show_results(outcome: Outcome) -> None:
     )
 
 
-def _searches(dataset: Dataset, out: Path, outcome: Outcome) -> tuple[Path, dict[str, list[Hit]]]:
+def _searches(dataset: Dataset, out: Path, outcome: Outcome) -> tuple[Path, dict[str, Hits]]:
     """The first test queries that name several things, answered and explained."""
-    from rars.search.retriever import Retriever
+    from rars import Retriever
 
     name = next(run["run"] for run in outcome.payload["runs"] if run["label"] == "RARS")
     folder = out / "experiments" / "runs" / name
@@ -187,33 +171,15 @@ def _title(name: str, what: str, quiet: bool) -> None:
         console.out.rule(f"[bold]{name}[/bold]  [dim]{what}[/dim]", align="left")
 
 
-def _walk(dataset: Any, tree: Any) -> Tree:
-    """One training query's relevant items, drawn as the tree of their identifiers with its masses."""
-    import numpy as np
+def _drawn(found: RelevanceTree) -> Tree:
+    """One query's relevant items, drawn as the tree of their identifiers with its shares."""
+    root = Tree(f"[bold]{escape(found.query)}[/bold]")
 
-    from rars.tree import Relevance, ambiguity, project
+    def hang(at: Tree, branches: tuple[Branch, ...]) -> None:
+        for one in branches:
+            titles = "; ".join(escape(leaf.title) for leaf in one.items)
+            label = f"[cyan]{one.name}[/cyan]  {100 * one.share:.0f} %  {titles}"
+            hang(at.add(label.rstrip()), one.below)
 
-    relevance = Relevance.of(*dataset.positives("train"))
-    projection = project(tree, relevance)
-    # A telling example: it divides at several depths, but has few enough items to show.
-    spread = ambiguity(tree, projection).branches.sum(axis=1)
-    count = np.bincount(relevance.row)
-    row = int(np.argmax(spread - 10 * (count > 8)))
-    titles = dataset.items(["title"])["title"]
-    text = dataset.query_texts[int(relevance.queries[row])].as_py()
-    root = Tree(f"[bold]{text}[/bold]")
-    at = {int(np.flatnonzero(projection.levels[0].row == row)[0]): root}
-    for depth in range(1, tree.depth + 1):
-        level = projection.levels[depth]
-        share = projection.conditional(depth)
-        below = {}
-        for entry in np.flatnonzero(level.row == row):
-            code = int(tree.codes[depth - 1][level.node[entry]])
-            label = f"[cyan]{'abcdefgh'[depth - 1]}{code}[/cyan]  {100 * share[entry]:.0f} %"
-            if depth == tree.depth:
-                wanted = set(relevance.item[relevance.row == row].tolist())
-                items = [i for i in tree.items_below(depth, level.node[entry]) if i in wanted]
-                label += "  " + "; ".join(titles[int(i)].as_py() for i in items)
-            below[int(entry)] = at[int(level.parent[entry])].add(label)
-        at = below
+    hang(root, found.branches)
     return root

@@ -13,11 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from rars.cli import console
-from rars.cli.identify import Changes
+from rars.errors import RarsError
 
 if TYPE_CHECKING:
-    from rars.experiments.conducting import Order, Outcome
-    from rars.experiments.running import State, Watch
+    from rars.experiments.order import Outcome
+    from rars.experiments.processes import State, Watch
 
 
 def experiment(
@@ -30,7 +30,8 @@ def experiment(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where runs and results are kept.")
     ] = Path("runs/experiments"),
-    size: Annotated[str, typer.Option(help="tiny, small or paper.")] = "tiny",
+    size: console.Size = "tiny",
+    protocol: console.Protocol = None,
     seeds: Annotated[int, typer.Option(help="How many training seeds: 0, 1, ...")] = 5,
     jobs: Annotated[
         int | None, typer.Option(help="Runs at a time; the number of cores if not given.")
@@ -39,7 +40,7 @@ def experiment(
     rates: Annotated[
         str | None, typer.Option(help="Learning rates to choose from, with commas.")
     ] = None,
-    changes: Changes = None,
+    changes: console.Changes = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be run.")
     ] = False,
@@ -51,21 +52,22 @@ def experiment(
 
     Example: rars experiment main --data datasets/demo --size tiny --seeds 5
     """
-    from rars.errors import RarsError
+    from rars import experiments
 
     if name is None:
-        _list(as_json)
+        _list(experiments.studies_by_title(), as_json)
         return
     if data is None:
         raise RarsError(f"rars experiment {name} needs --data DIR.")
-    order = _order(name, data, out, size, seeds, jobs, tune_seeds, rates, changes)
+    asked: dict[str, Any] = {"out": out, "size": size, "protocol": protocol, "seeds": seeds}
+    asked |= {"tune_seeds": tune_seeds, "rates": _numbers(rates), "changes": changes or ()}
     if dry_run:
-        _show_plan(order, as_json)
+        _show_plan(experiments.planned(name, data, **asked), as_json)
         return
-    from rars.experiments.conducting import conduct
-
     with watched() as watch:
-        outcome = conduct(order, watch=watch, say=console.say)
+        outcome = experiments.experiment(
+            name, data, **asked, jobs=jobs, watch=watch, say=console.say
+        )
     payload = {**outcome.payload, "folder": str(outcome.folder)}
     console.emit(payload, as_json, lambda: _show(outcome))
     if outcome.failures:
@@ -73,70 +75,30 @@ def experiment(
         raise RarsError(f"{len(outcome.failures)} of the runs failed: {listed}.")
 
 
-def _order(
-    name: str,
-    data: Path,
-    out: Path,
-    size: str,
-    seeds: int,
-    jobs: int | None,
-    tune_seeds: int,
-    rates: str | None,
-    changes: list[str] | None,
-) -> Order:
-    from rars.data import Dataset
-    from rars.experiments.catalogue import study
-    from rars.experiments.conducting import Order
-    from rars.experiments.design import Setting
-    from rars.experiments.running import usable_cores
-
-    return Order(
-        study=study(name),
-        setting=Setting(size, tuple(changes or ())),
-        dataset=Dataset.load(data),
-        home=out,
-        seeds=seeds,
-        jobs=usable_cores() if jobs is None else jobs,
-        tune_seeds=tune_seeds,
-        rates=_numbers(rates),
-    )
-
-
 def _numbers(text: str | None) -> tuple[float, ...]:
-    from rars.errors import RarsError
-
     try:
         return tuple(float(part) for part in text.split(",")) if text else ()
     except ValueError as error:
         raise RarsError(f"--rates {text!r} is not a list of numbers such as 1e-3,2e-3.") from error
 
 
-def _list(as_json: bool) -> None:
-    from rars.experiments.catalogue import STUDIES
-
-    payload = {"experiments": {name: study.title for name, study in STUDIES.items()}}
-
+def _list(titles: dict[str, str], as_json: bool) -> None:
     def show() -> None:
         table = Table(box=box.SIMPLE_HEAD)
         table.add_column("experiment", style="bold")
         table.add_column("what it shows")
-        for name, title in payload["experiments"].items():
+        for name, title in titles.items():
             table.add_row(name, title)
         console.out.print(table)
-        console.out.print("Next: rars experiment NAME --data DIR --size tiny --seeds 5")
+        console.show("Next: rars experiment NAME --data DIR --size tiny --seeds 5")
 
-    console.emit(payload, as_json, show)
+    console.emit({"experiments": titles}, as_json, show)
 
 
-def _show_plan(order: Order, as_json: bool) -> None:
-    from rars.experiments.conducting import planned
-
-    payload = planned(order)
-
+def _show_plan(payload: dict[str, Any], as_json: bool) -> None:
     def show() -> None:
-        table = Table(
-            title=f"{order.study.name}: {len(payload['cells'])} runs", box=box.SIMPLE_HEAD
-        )
+        title = f"{payload['experiment']}: {len(payload['cells'])} runs"
+        table = Table(title=title, box=box.SIMPLE_HEAD)
         for column in ("step", "run", "folder", "state"):
             table.add_column(column, overflow="fold")
         for one in payload["cells"]:
@@ -147,12 +109,12 @@ def _show_plan(order: Order, as_json: bool) -> None:
 
 
 def _show(outcome: Outcome) -> None:
-    from rars.experiments.tables import terminal
+    from rars.pipeline.showing import terminal
 
     for table in outcome.tables:
         console.out.print(terminal(table))
     for name in ("report.html", "table.md", "table.tex", "results.json"):
-        console.out.print(f"{outcome.folder / name}", markup=False, soft_wrap=True)
+        console.show(f"{outcome.folder / name}")
 
 
 @contextmanager

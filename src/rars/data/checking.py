@@ -25,8 +25,9 @@ from rars.data.problems import Problems, quoted
 from rars.data.rules import Named
 from rars.data.schema import LABEL_GRADES, SPLITS
 from rars.data.summary import Summary, summarise
-from rars.data.tables import Advance, Meter, Source, file_format, read_source
+from rars.data.tables import Meter, Source, file_format, read_source
 from rars.errors import RarsError
+from rars.progress import Advance
 
 _READ = {
     "items": ["id", "title"],
@@ -56,7 +57,9 @@ class Checked:
         }
 
 
-def check_folder(folder: Path, *, tables: Tables | None = None, advance: Advance = None) -> Checked:
+def check_folder(
+    folder: Path, *, tables: Tables | None = None, advance: Advance | None = None
+) -> Checked:
     """Check a stored dataset, or plain tables (``tables``, or those found in the folder)."""
     artifacts.settle(folder)
     if not folder.is_dir():
@@ -107,7 +110,7 @@ def _is_table(path: Path) -> bool:
     return path.is_file()
 
 
-def _check_stored(folder: Path, advance: Advance) -> Checked:
+def _check_stored(folder: Path, advance: Advance | None) -> Checked:
     problems = Problems()
     facts = _manifest_facts(folder, problems)
     paths = {table: folder / f"{table}.parquet" for table in _READ}

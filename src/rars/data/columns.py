@@ -15,10 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars.arrays import Bools
 from rars.data.jsonlines import LIST, MAP, map_array, object_text
 from rars.data.schema import LABEL_GRADES
-
-Bools = npt.NDArray[np.bool_]
 
 LABEL_NAMES = {"exact": "E", "substitute": "S", "complement": "C", "irrelevant": "I"}
 SPLIT_NAMES = {

@@ -33,7 +33,6 @@ from rars.data.rules import Named, one
 from rars.data.splits import with_validation
 from rars.data.tables import (
     BROKEN,
-    Advance,
     Meter,
     Source,
     checked_utf8,
@@ -43,6 +42,7 @@ from rars.data.tables import (
     read_parquet,
 )
 from rars.errors import RarsError
+from rars.progress import Advance
 
 EXAMPLES = "shopping_queries_dataset_examples.parquet"
 PRODUCTS = "shopping_queries_dataset_products.parquet"
@@ -137,7 +137,7 @@ def make_esci(
     locale: str,
     categories: Path | None = None,
     full_catalogue: bool = False,
-    advance: Advance = None,
+    advance: Advance | None = None,
 ) -> EsciCounts:
     """Write the dataset folder of one locale from the ESCI files in ``source``."""
     if locale not in LOCALES:

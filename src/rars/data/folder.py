@@ -7,7 +7,7 @@ whether they are sound: readers check before they write.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,10 @@ from rars.errors import RarsError
 MANIFEST = "dataset.json"
 KIND = "dataset"
 
-_TABLES = {"items": schema.ITEMS, "queries": schema.QUERIES, "judgments": schema.JUDGMENTS}
+SLICE = 200_000
+"""Item rows converted and written at a time, so that temporary copies stay small."""
+
+TABLES = {"items": schema.ITEMS, "queries": schema.QUERIES, "judgments": schema.JUDGMENTS}
 
 
 class DatasetWriter:
@@ -41,8 +44,8 @@ class DatasetWriter:
 
     def add(self, table: str, rows: pa.Table) -> None:
         """Append rows to ``items``, ``queries``, ``judgments`` or an extra table of any name."""
-        if table in _TABLES:
-            rows = conform(rows, _TABLES[table])
+        if table in TABLES:
+            rows = conform(rows, TABLES[table])
         if table not in self._writers:
             path = self._draft.folder / f"{table}.parquet"
             writer = pq.ParquetWriter(path, rows.schema, compression="zstd")
@@ -75,12 +78,22 @@ def writing_dataset(
     with artifacts.writing(folder, kind=KIND, manifest=MANIFEST) as draft:
         with DatasetWriter(draft) as writer:
             yield writer
-            for table, columns in _TABLES.items():
+            for table, columns in TABLES.items():
                 if table not in writer.counts:
                     writer.add(table, columns.empty_table())
         draft.meta.update(
             name=name, licence=licence, grades=grades, counts=dict(writer.counts), **facts
         )
+
+
+def write_tables(
+    writer: DatasetWriter, items: Iterable[pa.Table], queries: pa.Table, judgments: pa.Table
+) -> None:
+    """The three tables, items in slices of ``SLICE`` rows: the same content makes the same files."""
+    for part in items:
+        writer.add("items", part)
+    writer.add("queries", queries)
+    writer.add("judgments", judgments)
 
 
 def conform(rows: pa.Table, columns: pa.Schema) -> pa.Table:

@@ -1,14 +1,15 @@
-"""Three tables of the user's own become a dataset folder.
+"""Three tables of the user's own become a dataset.
 
-Owns: which columns mean what, how queries without a split are divided, and that nothing is written unless
-everything is sound. Ignores file formats (``rars.data.tables``) and the rules themselves
-(``rars.data.rules``).
+Owns: which columns mean what, how queries without a split are divided, and that nothing is made unless
+everything is sound: one way for files and for tables in memory. Ignores file formats (``rars.data.tables``),
+frames (``rars.data.memory``) and the rules themselves (``rars.data.rules``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +18,64 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rars.data import columns, rules, schema
-from rars.data.dataset import Judgments
-from rars.data.folder import refuse_foreign, writing_dataset
+from rars.data.folder import SLICE, refuse_foreign, write_tables, writing_dataset
+from rars.data.judgments import Judgments
 from rars.data.problems import Problems
 from rars.data.rules import Named, one
 from rars.data.splits import held_out, with_validation
-from rars.data.tables import Advance, Meter, Source, existing, file_format, read_source
+from rars.data.tables import Meter, Source, existing, file_format, read_source
 from rars.errors import RarsError
+from rars.progress import Advance
 
 JUDGMENT_COLUMNS = ("query_id", "item_id", "label", "grade")
 
-_SLICE = 200_000  # rows converted at a time, so that temporary copies stay small
+
+@dataclass(frozen=True)
+class Reading:
+    """How tables are read: what they call our columns (ours -> theirs), paths, and the share to test on.
+
+    Messages name an option as the user gave it: on the command line, or as an argument in Python.
+    """
+
+    item_columns: Mapping[str, str] = field(default_factory=dict)
+    query_columns: Mapping[str, str] = field(default_factory=dict)
+    judgment_columns: Mapping[str, str] = field(default_factory=dict)
+    category_separator: str = " > "
+    test_share: float = 0.2
+    python: bool = False
+
+    def __post_init__(self) -> None:
+        known = {
+            "item": (self.item_columns, schema.ITEMS.names),
+            "query": (self.query_columns, schema.QUERIES.names),
+            "judgment": (self.judgment_columns, JUDGMENT_COLUMNS),
+        }
+        for table, (mapping, names) in known.items():
+            for ours in mapping:
+                if ours not in names:
+                    raise RarsError(
+                        f"{self.mapping(table, ours, '...')} names no column of ours; "
+                        f"choose from {', '.join(names)}."
+                    )
+        if not 0 <= self.test_share <= 1:
+            raise RarsError(
+                f"{self._option('test-share')} {self.test_share} is not between 0 and 1."
+            )
+        if not self.category_separator:
+            raise RarsError(f"{self._option('category-separator')} must not be empty.")
+
+    def mapping(self, table: str, ours: str, theirs: str = "NAME") -> str:
+        """How a user says what a table calls our column.
+
+        >>> Reading().mapping("item", "id"), Reading(python=True).mapping("item", "id")
+        ('--item-column id=NAME', "item_columns={'id': 'NAME'}")
+        """
+        if self.python:
+            return f"{table}_columns={{{ours!r}: {theirs!r}}}"
+        return f"--{table}-column {ours}={theirs}"
+
+    def _option(self, name: str) -> str:
+        return name.replace("-", "_") if self.python else f"--{name}"
 
 
 @dataclass(frozen=True)
@@ -44,23 +92,19 @@ class Tables:
     test_share: float = 0.2
 
     def __post_init__(self) -> None:
-        known = {
-            "--item-column": (self.item_columns, schema.ITEMS.names),
-            "--query-column": (self.query_columns, schema.QUERIES.names),
-            "--judgment-column": (self.judgment_columns, JUDGMENT_COLUMNS),
-        }
-        for option, (mapping, names) in known.items():
-            for ours in mapping:
-                if ours not in names:
-                    raise RarsError(
-                        f"{option} {ours}=... names no column of ours; choose from {', '.join(names)}."
-                    )
-        if not 0 <= self.test_share <= 1:
-            raise RarsError(f"--test-share {self.test_share} is not between 0 and 1.")
-        if not self.category_separator:
-            raise RarsError("--category-separator must not be empty.")
+        self.reading()
         for path in self.paths:
             file_format(existing(path))
+
+    def reading(self) -> Reading:
+        """How they are to be read."""
+        return Reading(
+            self.item_columns,
+            self.query_columns,
+            self.judgment_columns,
+            self.category_separator,
+            self.test_share,
+        )
 
     @property
     def paths(self) -> tuple[Path, Path, Path]:
@@ -80,13 +124,7 @@ class Prepared:
 
     def judgment_rows(self) -> pa.Table:
         """The judgments with ids in place of positions."""
-        return pa.table(
-            {
-                "query_id": self.queries["id"].take(pa.array(self.judgments.query)),
-                "item_id": self.items["id"].take(pa.array(self.judgments.item)),
-                "grade": pa.array(self.judgments.grade),
-            }
-        )
+        return self.judgments.table(self.queries["id"], self.items["id"])
 
 
 def import_tables(
@@ -95,7 +133,7 @@ def import_tables(
     *,
     name: str | None = None,
     licence: str = "unknown",
-    advance: Advance = None,
+    advance: Advance | None = None,
 ) -> Prepared:
     """Read, check and write; every problem of the three files is reported at once and stops it."""
     refuse_foreign(folder)
@@ -113,39 +151,67 @@ def import_tables(
         sources=sources,
         merged_judgments=prepared.merged,
     ) as writer:
-        for start in range(0, prepared.items.num_rows, _SLICE):
-            writer.add("items", prepared.items.slice(start, _SLICE))
-        writer.add("queries", prepared.queries)
-        writer.add("judgments", prepared.judgment_rows())
+        write_tables(
+            writer,
+            (prepared.items.slice(n, SLICE) for n in range(0, prepared.items.num_rows, SLICE)),
+            prepared.queries,
+            prepared.judgment_rows(),
+        )
     return prepared
 
 
-def prepare(tables: Tables, *, advance: Advance = None, consequence: str) -> Prepared:
+def prepare(tables: Tables, *, advance: Advance | None = None, consequence: str) -> Prepared:
     """Read and check without writing."""
     problems = Problems()
     meter = Meter(tables.paths, advance)
-    sources = [read_source(path, problems, meter=meter) for path in tables.paths]
-    items_source, queries_source, judgments_source = sources
-    items = queries = None
+    items, queries, judgments = (read_source(path, problems, meter=meter) for path in tables.paths)
+    return prepared_of(
+        items, queries, judgments, tables.reading(), problems, consequence=consequence
+    )
+
+
+def prepared_of(
+    items_source: Source | None,
+    queries_source: Source | None,
+    judgments_source: Source | None,
+    reading: Reading,
+    problems: Problems,
+    *,
+    consequence: str,
+) -> Prepared:
+    """Check and convert what was read, from files or memory; a source that could not be read is None.
+
+    Whoever read the sources has noted in ``problems`` why one is None; all problems are raised at once.
+    """
+    items = queries = judged = None
     if items_source is not None:
-        named = Named(items_source, problems, tables.item_columns, "--item-column")
-        items = _items(named, tables.category_separator)
+        named = _named(items_source, problems, reading, "item")
+        items = _items(named, reading.category_separator)
     if queries_source is not None:
-        named = Named(queries_source, problems, tables.query_columns, "--query-column")
+        named = _named(queries_source, problems, reading, "query")
         queries = _queries(named)
-    judged = None
     if judgments_source is not None:
-        named = Named(judgments_source, problems, tables.judgment_columns, "--judgment-column")
-        judged = _judgments(named, _ids(queries_source, queries), _ids(items_source, items))
+        named = _named(judgments_source, problems, reading, "judgment")
+        ids = _ids(queries_source, queries), _ids(items_source, items)
+        judged = _judgments(named, *ids, reading.mapping("judgment", "grade", "grade"))
     problems.stop(consequence)
     # Whatever kept one of these from being made is a problem, so here all three are there.
     assert items is not None
     assert queries is not None
     assert judged is not None
     judgments, grades = judged
-    queries = _with_splits(queries, judgments, tables.test_share)
+    queries = _with_splits(queries, judgments, reading.test_share)
     merged = Judgments.merged(judgments.query, judgments.item, judgments.grade)
     return Prepared(items, queries, merged, grades, len(judgments) - len(merged))
+
+
+def _named(source: Source, problems: Problems, reading: Reading, table: str) -> Named:
+    names: dict[str, Mapping[str, str]] = {
+        "item": reading.item_columns,
+        "query": reading.query_columns,
+        "judgment": reading.judgment_columns,
+    }
+    return Named(source, problems, names[table], partial(reading.mapping, table))
 
 
 def read_items(
@@ -154,7 +220,7 @@ def read_items(
     *,
     consequence: str,
     category_separator: str = " > ",
-    advance: Advance = None,
+    advance: Advance | None = None,
 ) -> pa.Table:
     """Read and check a file of items alone; ``check`` may find more problems with their ids."""
     problems = Problems()
@@ -247,11 +313,14 @@ def _is_text(column: pa.ChunkedArray) -> bool:
 
 
 def _judgments(
-    named: Named, query_ids: pa.StringArray | None, item_ids: pa.StringArray | None
+    named: Named,
+    query_ids: pa.StringArray | None,
+    item_ids: pa.StringArray | None,
+    choice: str,
 ) -> tuple[Judgments, str] | None:
     query = rules.references(named, "query_id", query_ids, "query")
     item = rules.references(named, "item_id", item_ids, "item")
-    kind = _kind_of_grades(named)
+    kind = _kind_of_grades(named, choice)
     if kind is None:
         return None
     grade = rules.label_grades(named) if kind == "labels" else rules.number_grades(named)
@@ -260,15 +329,15 @@ def _judgments(
     return Judgments(_positions(query), _positions(item), grade.astype(np.float32)), kind
 
 
-def _kind_of_grades(named: Named) -> str | None:
-    """Whether the file has labels or numbers; a mapping decides where it has both."""
+def _kind_of_grades(named: Named, choice: str) -> str | None:
+    """Whether the file has labels or numbers; a mapping (``choice``, say) decides where it has both."""
     asked = [ours for ours in ("label", "grade") if ours in named.names]
     present = [ours for ours in ("label", "grade") if named.has(ours)]
     chosen = asked or present
     if len(chosen) > 1:
         named.problems.add(
             named.source.path,
-            "the file has both label and grade; choose one with --judgment-column, e.g. grade=grade",
+            f"the {named.source.what} has both label and grade; choose one, e.g. with {choice}",
             row=named.source.header_row,
         )
         return None

@@ -26,7 +26,7 @@ from rars.data.problems import Problems
 from rars.data.tables import Meter, Source, open_bytes
 
 _BLOCK = 4 << 20
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 LIST = pa.list_(pa.string())
 MAP = pa.map_(pa.string(), pa.string())
@@ -159,15 +159,15 @@ def _exact(
         rows.append(row)
         numbers.append(number)
     try:
-        table = _table(rows)
+        table = table_of(rows)
     except UnicodeEncodeError:
         mended = [_mended(row, n, path, problems) for row, n in zip(rows, numbers, strict=True)]
-        table = _table(mended)
+        table = table_of(mended)
     return table, np.array(numbers, np.int64)
 
 
 def _complaint(text: str, error: ValueError) -> str:
-    if _SURROGATE.search(text):
+    if SURROGATE.search(text):
         return "broken encoding: not UTF-8"
     if isinstance(error, json.JSONDecodeError):
         return f"broken JSON: {error.msg} at character {error.pos + 1}"
@@ -179,14 +179,15 @@ def _mended(row: dict[str, Any], number: int, path: Path, problems: Problems) ->
     sound = {}
     for name, value in row.items():
         text = json.dumps([name, value], ensure_ascii=False)
-        if _SURROGATE.search(text):
-            name, value = json.loads(_SURROGATE.sub("\ufffd", text))
+        if SURROGATE.search(text):
+            name, value = json.loads(SURROGATE.sub("\ufffd", text))
             problems.add(path, "broken encoding: not UTF-8", row=number, column=name)
         sound[name] = value
     return sound
 
 
-def _table(rows: list[dict[str, Any]]) -> pa.Table:
+def table_of(rows: list[dict[str, Any]]) -> pa.Table:
+    """Objects as one table: a column for every name, null where an object lacks it."""
     names = list(dict.fromkeys(chain.from_iterable(rows)))
     columns = [_array([row.get(name) for row in rows]) for name in names]
     return pa.table(columns, names=names) if names else pa.table({"": pa.nulls(len(rows))})

@@ -27,8 +27,9 @@ from rars.data.folder import DatasetWriter, refuse_foreign, writing_dataset
 from rars.data.markup import first_words
 from rars.data.problems import Problems
 from rars.data.splits import with_validation
-from rars.data.tables import BROKEN, Advance, Meter, existing, first_line, open_bytes
+from rars.data.tables import BROKEN, Meter, existing, first_line, open_bytes
 from rars.errors import RarsError
+from rars.progress import Advance
 
 WORDS = 512
 """How much of a page is kept, counted in words."""
@@ -90,7 +91,9 @@ class _Asked:
     pages: list[int] = field(default_factory=list)
 
 
-def make_nq320k(train: Path, dev: Path, folder: Path, *, advance: Advance = None) -> NqCounts:
+def make_nq320k(
+    train: Path, dev: Path, folder: Path, *, advance: Advance | None = None
+) -> NqCounts:
     """Write the dataset folder from a train and a dev file of Natural Questions."""
     refuse_foreign(folder)
     meter = Meter([existing(train), existing(dev)], advance)

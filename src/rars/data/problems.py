@@ -39,8 +39,8 @@ class Located(Protocol):
     """A table that knows from which file and row each of its records came."""
 
     @property
-    def path(self) -> Path:
-        """The file."""
+    def path(self) -> Path | str:
+        """The file, or the name of a table in memory."""
 
     def rows(self, records: Sequence[int]) -> list[int]:
         """Row numbers in the file of these record positions."""
@@ -78,7 +78,7 @@ class Problems:
         return sum(self._counts.values())
 
     def add(
-        self, file: Path, message: str, *, row: int | None = None, column: str | None = None
+        self, file: Path | str, message: str, *, row: int | None = None, column: str | None = None
     ) -> None:
         """Note one problem."""
         name = str(file)

@@ -22,12 +22,15 @@ from rars.data.tables import Source
 
 @dataclass(frozen=True)
 class Named:
-    """A source whose columns are asked for by our names and reported by the file's own."""
+    """A source whose columns are asked for by our names and reported by the file's own.
+
+    ``option`` says how the user can give another name for a column of ours.
+    """
 
     source: Source
     problems: Problems
     names: Mapping[str, str]
-    option: str | None = None
+    option: Callable[[str], str] | None = None
 
     def name(self, ours: str) -> str:
         """What the file calls our column."""
@@ -52,11 +55,11 @@ class Named:
 
     def missing(self, ours: str, also: str = "") -> None:
         """Note that the file lacks our column (``also``: what would have done instead)."""
-        hint = f"; name another with {self.option} {ours}=NAME" if self.option else ""
+        hint = f"; name another with {self.option(ours)}" if self.option else ""
         present = ", ".join(self.source.table.column_names)
         self.problems.add(
             self.source.path,
-            f"missing column{also}; the file has {present}{hint}",
+            f"missing column{also}; the {self.source.what} has {present}{hint}",
             row=self.source.header_row,
             column=self.name(ours),
         )

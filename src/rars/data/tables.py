@@ -25,11 +25,11 @@ import pyarrow.parquet as pq
 
 from rars.data.problems import Problems
 from rars.errors import RarsError
+from rars.progress import Advance
 
 BROKEN = (OSError, EOFError, zlib.error)
 """What reading a damaged compressed file raises."""
 
-Advance = Callable[[int, int], None] | None
 Lines = Callable[[], npt.NDArray[np.int64]]
 
 _FORMATS = {
@@ -46,19 +46,24 @@ _FORMATS = {
 
 @dataclass
 class Source:
-    """What was read from one file.
+    """What was read from one file, or a table in memory, which has a name in place of a path.
 
     ``lines`` gives the row number of every record, and is called only if there is something to report;
     without it records are numbered from 1, after the ``start`` records that came before these.
     """
 
-    path: Path
+    path: Path | str
     table: pa.Table
     whole: bool = True
     lines: Lines | None = None
     header_row: int | None = None
     start: int = 0
     _known_lines: npt.NDArray[np.int64] | None = None
+
+    @property
+    def what(self) -> str:
+        """What messages call it."""
+        return "file" if isinstance(self.path, Path) else "table"
 
     def rows(self, records: Sequence[int]) -> list[int]:
         """Row numbers in the file of these record positions."""
@@ -72,7 +77,7 @@ class Source:
 class Meter:
     """Adds up the bytes read from several files and reports them to ``advance``."""
 
-    def __init__(self, paths: Sequence[Path], advance: Advance) -> None:
+    def __init__(self, paths: Sequence[Path], advance: Advance | None) -> None:
         self._total = sum(path.stat().st_size for path in paths)
         self._done = 0
         self._advance = advance

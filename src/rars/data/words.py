@@ -1,8 +1,12 @@
-"""Texts to words, for languages with spaces and those without.
+"""Texts to words, for languages with spaces and those without: the one tokeniser.
 
-Owns: how lexical code reads a text. NFKC and case folding; words are runs of letters and digits; runs of
-Chinese, Japanese or Korean characters become pairs of neighbours (a lone character stays alone), which
-needs no dictionary and finds compounds. No stemming, no stop words.
+Owns: how lexical code reads a text, and the scripts it knows. NFKC and case folding; a word is a run of
+letters and digits, in which apostrophes are left out ("men's" is "mens") and a decimal stays whole ("3.0",
+"1.5l"). Runs of Han, Hiragana, Katakana and Hangul become pairs of neighbours (a lone character stays
+alone), which needs no dictionary and finds compounds. No stemming, no stop words.
+
+A query asks for its ``words``. An item is found by more (``indexed``): by every single character of its runs
+too, so that 傘 finds 折りたたみ傘, while 雨傘 does not find all that holds one of its two characters.
 """
 
 from __future__ import annotations
@@ -11,15 +15,20 @@ import re
 import unicodedata
 from itertools import pairwise
 
-_CJK = (
-    "々-〇"  # repetition mark, ideographic zero
-    "ぁ-ゖゝ-ゟァ-ヺー-ヿㇰ-ㇿ"  # kana; the middle dot is no letter
-    "㐀-䶿一-鿿豈-﫿\U00020000-\U0003ffff"  # Han
-    "가-힣"  # Hangul
-)
-_RUNS = re.compile(f"([{_CJK}]+)|[^\\W_{_CJK}]+")
+HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+HIRAGANA = "\u3041-\u3096\u309d-\u309f"
+KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # the middle dot is no letter
+HANGUL = "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb"
+CJK = HAN + HIRAGANA + KATAKANA + HANGUL
+"""Inside of a character class: what is read character by character, or in pairs."""
 
+LETTER = rf"[^\W_{CJK}]"
+"""A letter or digit of any other script."""
 
+WORD = rf"{LETTER}+(?:(?:['’]|(?<=\d)[.,](?=\d)){LETTER}+)*"
+"""A word as it is written, apostrophes included; ``bare`` leaves them out."""
+
+_RUNS = re.compile(rf"([{CJK}]+)|{WORD}")
 _FRACTION = re.compile("[\u00bc-\u00be\u2150-\u215e]")
 """½ and its kind: NFKC alone would make 11/2 of 1½."""
 
@@ -36,19 +45,43 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", composed.casefold())
 
 
+def bare(surface: str) -> str:
+    """A word as it is looked up: without apostrophes."""
+    return surface.replace("'", "").replace("’", "")
+
+
 def words(text: str) -> list[str]:
     """The words of a text in order, repetitions kept.
 
-    >>> words("LED電球 ７５０ｍｌ, Straße")
-    ['led', '電球', '750ml', 'strasse']
-    >>> words("充電ケーブル")
-    ['充電', '電ケ', 'ケー', 'ーブ', 'ブル']
+    >>> words("Men's LED電球 ７５０ｍｌ, Bluetooth 5.0")
+    ['mens', 'led', '電球', '750ml', 'bluetooth', '5.0']
+    >>> words("充電ケーブル 한국어 茶")
+    ['充電', '電ケ', 'ケー', 'ーブ', 'ブル', '한국', '국어', '茶']
     """
     found: list[str] = []
     for match in _RUNS.finditer(fold(text)):
         run = match.group()
-        if match.lastindex and len(run) > 1:
+        if not match.lastindex:
+            found.append(bare(run))
+        elif len(run) > 1:
             found.extend(map("".join, pairwise(run)))
         else:
             found.append(run)
+    return found
+
+
+def indexed(text: str) -> list[str]:
+    """What an item with this text is found by: its words, and every single CJK character, repetitions kept.
+
+    >>> indexed("LED電球 茶")
+    ['led', '電', '球', '電球', '茶']
+    """
+    found: list[str] = []
+    for match in _RUNS.finditer(fold(text)):
+        run = match.group()
+        if match.lastindex:
+            found.extend(run)
+            found.extend(map("".join, pairwise(run)))
+        else:
+            found.append(bare(run))
     return found

@@ -6,7 +6,7 @@ from rars.evaluation.comparison import Comparison, Difference, compare
 from rars.evaluation.measures import MEASURES, Measure, PerQuery, measure, quality
 from rars.evaluation.outside import rescored, rescored_means
 from rars.evaluation.prefix_coverage import coverage
-from rars.evaluation.ranking import Ranking, identifier_ranking, rank_split
+from rars.evaluation.ranking import Ranking, identifier_ranking, queries_of, rank_split
 from rars.evaluation.statistics import (
     Estimate,
     Seeds,
@@ -16,7 +16,7 @@ from rars.evaluation.statistics import (
     seed_summary,
     sign_test,
 )
-from rars.evaluation.trec import read_qrels, read_run, write_qrels, write_run
+from rars.evaluation.trec import read_qrels, read_run, write_qrels, write_run, write_run_of
 from rars.evaluation.truth import Truth
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "identifier_ranking",
     "measure",
     "quality",
+    "queries_of",
     "rank_split",
     "read_qrels",
     "read_run",
@@ -46,4 +47,5 @@ __all__ = [
     "sign_test",
     "write_qrels",
     "write_run",
+    "write_run_of",
 ]

@@ -1,45 +1,137 @@
-"""Several systems on the same queries: means, intervals, paired differences, corrected p-values.
+"""Several systems on the same queries, each with one or several training seeds: intervals, paired tests.
 
-Owns: which pairs are tested, and which tests form the family that Holm's correction covers. Ignores layout
-(``rars.evaluation.report``). All systems share the resampled queries, so every interval is paired.
+Owns: the one way in which ``rars compare`` and the experiments compute how sure a value and a difference are,
+which pairs are tested, and which tests form the family that Holm's correction covers. Ignores layout
+(``rars.evaluation.report``).
+
+Two kinds of uncertainty are kept apart. Over training runs: mean and sample standard deviation of each
+measure, and of the differences within each seed. Over queries: query q of system a has the value
+x_a(q) = (1/s) sum_i x_a,i(q) over its s seeds; bootstrap intervals of the mean, and for a pair intervals and
+sign randomisation tests of x_a(q) - x_b(q), treat the queries as drawn (``rars.evaluation.statistics``). All
+systems share the resampled queries, so every interval is paired.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from rars.arrays import Doubles
 from rars.errors import RarsError
-from rars.evaluation.measures import Floats, PerQuery
-from rars.evaluation.statistics import DRAWS, LEVEL, Estimate, estimates, holm, sign_test
+from rars.evaluation.measures import PerQuery
+from rars.evaluation.statistics import (
+    DRAWS,
+    LEVEL,
+    Estimate,
+    Seeds,
+    estimates,
+    holm,
+    seed_differences,
+    seed_summary,
+    sign_test,
+)
+
+ALPHA = 0.05
+"""A corrected p-value below it is called significant."""
 
 Family = Literal["table", "measure"]
 """``table``: all tests of the comparison are one family; ``measure``: those of each measure are one."""
 
+K = TypeVar("K", bound=Hashable)
+"""What names a system: text for ``rars compare``, a condition under a rule for an experiment."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Per-query measures of one system: one entry per seed, all on the same queries."""
+
+    seeds: tuple[int, ...]
+    runs: tuple[PerQuery, ...]
+
+    @classmethod
+    def given(cls, runs: PerQuery | Sequence[PerQuery] | Scores) -> Scores:
+        """One run, or several that are numbered as they come."""
+        if isinstance(runs, Scores):
+            return runs
+        listed = (runs,) if isinstance(runs, PerQuery) else tuple(runs)
+        return cls(tuple(range(len(listed))), listed)
+
+    def of(self, queries: npt.NDArray[np.integer[Any]]) -> Scores:
+        """Only these queries."""
+        return Scores(self.seeds, tuple(run.of(queries) for run in self.runs))
+
+    def at(self, seeds: Iterable[int]) -> Scores:
+        """Only these seeds, in this order."""
+        listed = tuple(seeds)
+        return Scores(listed, tuple(self.runs[self.seeds.index(seed)] for seed in listed))
+
+    def means(self, measure: str) -> list[float]:
+        """The mean over queries of each seed."""
+        return [run.mean(measure) for run in self.runs]
+
+    def summary(self, measure: str) -> Seeds:
+        """Mean and sample standard deviation over seeds."""
+        return seed_summary(self.means(measure))
+
+    def averaged(self, measures: Sequence[str]) -> Doubles:
+        """(queries, measures): each query's mean over seeds."""
+        return np.asarray(np.mean([run.matrix(measures) for run in self.runs], axis=0))
+
 
 @dataclass(frozen=True)
-class Difference:
-    """One system minus another on one measure, query by query."""
+class Contrast(Generic[K]):
+    """``system`` minus ``reference``; Holm's correction covers all contrasts and measures of a ``family``."""
 
-    system: str
-    reference: str
+    name: str
+    system: K
+    reference: K
+    measures: tuple[str, ...]
+    family: str = "all"
+
+
+@dataclass(frozen=True)
+class Difference(Generic[K]):
+    """One contrast on one measure.
+
+    ``estimate``  of the seed-averaged differences by query, with its paired interval
+    ``seeds``     mean and sample standard deviation of the differences within each seed
+    """
+
+    contrast: Contrast[K]
     measure: str
     estimate: Estimate
     p: float
     p_holm: float
+    per_seed: tuple[float, ...]
+    seeds: Seeds
 
-    def significant(self, alpha: float = 0.05) -> bool:
+    @property
+    def system(self) -> K:
+        """What is compared."""
+        return self.contrast.system
+
+    @property
+    def reference(self) -> K:
+        """What it is compared with."""
+        return self.contrast.reference
+
+    def significant(self, alpha: float = ALPHA) -> bool:
         """Whether the corrected p-value is below ``alpha``."""
         return self.p_holm < alpha
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values."""
-        names = {"system": self.system, "reference": self.reference, "measure": self.measure}
-        return {**names, **self.estimate.as_dict(), "p": self.p, "p_holm": self.p_holm}
+        """The numbers as plain JSON values; measures are fractions of 1."""
+        return {
+            "measure": self.measure,
+            **self.estimate.as_dict(),
+            "p": self.p,
+            "p_holm": self.p_holm,
+        }
 
 
 @dataclass(frozen=True)
@@ -48,7 +140,8 @@ class Comparison:
 
     measures: tuple[str, ...]
     systems: Mapping[str, Mapping[str, Estimate]]
-    differences: tuple[Difference, ...]
+    seeds: Mapping[str, Mapping[str, Seeds]]
+    differences: tuple[Difference[str], ...]
     queries: int
     left_out: int
     reference: str | None
@@ -68,8 +161,14 @@ class Comparison:
                 found |= {worse} if better == system else set()
         return tuple(name for name in self.systems if name in found)
 
+    @property
+    def several_seeds(self) -> bool:
+        """Whether a system has more than one training seed."""
+        return any(one.n > 1 for row in self.seeds.values() for one in row.values())
+
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain JSON values; measures are fractions of 1."""
+        """The same as plain JSON values; measures are fractions of 1. Seeds are there where several are."""
+        several = self.several_seeds
         return {
             "queries": self.queries,
             "left_out": self.left_out,
@@ -81,25 +180,41 @@ class Comparison:
             "seed": self.seed,
             "measures": list(self.measures),
             "systems": {
-                system: {name: one.as_dict() for name, one in row.items()}
+                system: {
+                    name: one.as_dict()
+                    | ({"seeds": self.seeds[system][name].as_dict()} if several else {})
+                    for name, one in row.items()
+                }
                 for system, row in self.systems.items()
             },
-            "differences": [one.as_dict() for one in self.differences],
+            "differences": [
+                {"system": one.system, "reference": one.reference, **one.as_dict()}
+                | ({"seeds": one.seeds.as_dict()} if several else {})
+                for one in self.differences
+            ],
         }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from rars.evaluation import report
+
+        return report.html(self)
 
 
 def compare(
-    systems: Mapping[str, PerQuery],
+    systems: Mapping[str, PerQuery | Sequence[PerQuery] | Scores],
     *,
     measures: Sequence[str] | None = None,
     reference: str | None = None,
     family: Family = "table",
     draws: int = DRAWS,
     level: float = LEVEL,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: int = 0,
 ) -> Comparison:
     """Compare every system with ``reference``, or (without one) every pair of systems.
+
+    A system is the measures of one run, or of several training seeds in the same order for all.
 
     >>> import numpy as np
     >>> queries = np.arange(6, dtype=np.int32)
@@ -109,20 +224,26 @@ def compare(
     >>> found.differences[0].estimate.mean, found.differences[0].p, found.beaten("b", "Recall@5")
     (0.5, 0.03125, ('a',))
     """
-    first = _same_queries(systems)
+    scores = {name: Scores.given(runs) for name, runs in systems.items()}
+    first = same_queries(scores)
     names = tuple(measures) if measures is not None else first.names
-    values = {system: per_query.matrix(names) for system, per_query in systems.items()}
-    pairs = _pairs(tuple(systems), reference)
-    rows = estimates(np.hstack(list(values.values())), draws=draws, level=level, seed=seed)
-    width = len(names)
-    table = {
-        system: dict(zip(names, rows[at * width : (at + 1) * width], strict=True))
-        for at, system in enumerate(systems)
-    }
+    rows = intervals(scores, names, draws=draws, level=level, seed=seed)
+    contrasts = [
+        Contrast(
+            f"{system} − {other}", system, other, (name,), name if family == "measure" else "all"
+        )
+        for system, other in _pairs(tuple(scores), reference)
+        for name in names
+    ]
     return Comparison(
         measures=names,
-        systems=table,
-        differences=_differences(values, pairs, names, family, draws, level, seed),
+        systems={system: {name: rows[system, name] for name in names} for system in scores},
+        seeds={
+            system: {name: one.summary(name) for name in names} for system, one in scores.items()
+        },
+        differences=differences(
+            scores, contrasts, at_once=True, draws=draws, level=level, seed=seed
+        ),
         queries=len(first),
         left_out=first.left_out,
         reference=reference,
@@ -134,35 +255,95 @@ def compare(
     )
 
 
-def _differences(
-    values: Mapping[str, Floats],
-    pairs: list[tuple[str, str]],
-    names: tuple[str, ...],
-    family: Family,
-    draws: int,
-    level: float,
-    seed: int,
-) -> tuple[Difference, ...]:
-    if not pairs:
-        return ()
-    matrix = np.hstack([values[system] - values[other] for system, other in pairs])
+def intervals(
+    scores: Mapping[K, Scores],
+    measures: Sequence[str],
+    *,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> dict[tuple[K, str], Estimate]:
+    """Mean and interval of every system on every measure; all share one set of resampled queries."""
+    matrix = np.hstack([one.averaged(measures) for one in scores.values()])
     found = estimates(matrix, draws=draws, level=level, seed=seed)
-    p = sign_test(matrix, draws=draws, seed=seed).reshape(len(pairs), len(names))
-    if family == "table":
-        corrected = holm(p.ravel()).reshape(p.shape)
-    else:
-        corrected = np.stack([holm(column) for column in p.T], axis=1)
-    return tuple(
-        Difference(
-            *pair,
-            name,
-            found[i * len(names) + j],
-            float(p[i, j]),
-            float(corrected[i, j]),
-        )
-        for i, pair in enumerate(pairs)
-        for j, name in enumerate(names)
-    )
+    names = [(system, measure) for system in scores for measure in measures]
+    return dict(zip(names, found, strict=True))
+
+
+def differences(
+    scores: Mapping[K, Scores],
+    contrasts: Sequence[Contrast[K]],
+    *,
+    at_once: bool = False,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> tuple[Difference[K], ...]:
+    """Every contrast on its measures, at the seeds that both sides have; without such a seed it is left out.
+
+    ``at_once`` puts all contrasts into one matrix, which needs the same queries for all: the draws are the
+    same either way, and made only once, but sums may differ in the last bit, so callers keep to one way.
+    """
+    sides = [(contrast, pair) for contrast in contrasts if (pair := _pair(scores, contrast))]
+    matrices = [
+        system.averaged(contrast.measures) - reference.averaged(contrast.measures)
+        for contrast, (system, reference) in sides
+    ]
+    if at_once and matrices:
+        matrices = [np.hstack(matrices)]
+    found: list[Estimate] = []
+    p: list[float] = []
+    for matrix in matrices:
+        found += estimates(matrix, draws=draws, level=level, seed=seed)
+        p += sign_test(matrix, draws=draws, seed=seed).tolist()
+    tests = [(contrast, name, *pair) for contrast, pair in sides for name in contrast.measures]
+    corrected = _corrected([contrast.family for contrast, *_ in tests], p)
+    made = []
+    for at, (contrast, name, system, reference) in enumerate(tests):
+        ours, theirs = system.means(name), reference.means(name)
+        each = tuple(a - b for a, b in zip(ours, theirs, strict=True))
+        seeds = seed_differences(ours, theirs)
+        made.append(Difference(contrast, name, found[at], p[at], corrected[at], each, seeds))
+    return tuple(made)
+
+
+def same_queries(scores: Mapping[K, Scores]) -> PerQuery:
+    """The first run of the first system; a run that was measured on other queries is refused."""
+    if not scores:
+        raise RarsError("A comparison needs at least one system.")
+    for name, one in scores.items():
+        if not one.runs:
+            raise RarsError(f"{name} has no run to compare.")
+    name, one = next(iter(scores.items()))
+    first = one.runs[0]
+    for other, two in scores.items():
+        for run in two.runs:
+            if not np.array_equal(first.queries, run.queries):
+                raise RarsError(f"{name} and {other} were not measured on the same queries.")
+    return first
+
+
+def larger_is_better(measure: str) -> bool:
+    """Whether a system wants much of it; loss events are the one measure to have little of."""
+    return not measure.startswith("Loss@")
+
+
+def _pair(scores: Mapping[K, Scores], contrast: Contrast[K]) -> tuple[Scores, Scores] | None:
+    """Both sides at the seeds that both have."""
+    system, reference = scores.get(contrast.system), scores.get(contrast.reference)
+    if system is None or reference is None:
+        return None
+    shared = [seed for seed in system.seeds if seed in reference.seeds]
+    return (system.at(shared), reference.at(shared)) if shared else None
+
+
+def _corrected(families: list[str], p: list[float]) -> list[float]:
+    """Holm's p-values within each family, in the order given."""
+    adjusted, values, named = np.ones(len(p)), np.array(p), np.array(families)
+    for family in dict.fromkeys(families):
+        chosen = named == family
+        adjusted[chosen] = holm(values[chosen])
+    return [float(value) for value in adjusted]
 
 
 def _pairs(systems: tuple[str, ...], reference: str | None) -> list[tuple[str, str]]:
@@ -171,18 +352,3 @@ def _pairs(systems: tuple[str, ...], reference: str | None) -> list[tuple[str, s
     if reference not in systems:
         raise RarsError(f"The reference {reference!r} is not among {', '.join(systems)}.")
     return [(system, reference) for system in systems if system != reference]
-
-
-def _same_queries(systems: Mapping[str, PerQuery]) -> PerQuery:
-    if not systems:
-        raise RarsError("A comparison needs at least one system.")
-    name, first = next(iter(systems.items()))
-    for other, per_query in systems.items():
-        if not np.array_equal(first.queries, per_query.queries):
-            raise RarsError(f"{name} and {other} were not measured on the same queries.")
-    return first
-
-
-def larger_is_better(measure: str) -> bool:
-    """Whether a system wants much of it; loss events are the one measure to have little of."""
-    return not measure.startswith("Loss@")

@@ -1,11 +1,17 @@
-"""Text as Markdown and LaTeX show it.
+"""Text as Markdown, LaTeX and HTML show it.
 
-Owns: the signs that need escaping, and a row of a Markdown table. Ignores what is written.
+Owns: the signs that need escaping, a row of a Markdown table, and where HTML templates are. Ignores what is
+written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -49,3 +55,17 @@ def escaped(text: str) -> str:
     5 \% \textpm{} 1
     """
     return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+@cache
+def templates(*packages: str) -> Environment:
+    """The HTML templates of these packages; every value is escaped, and one that is missing is an error."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -20,12 +20,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from rars.baselines.ranked import Ints, Ranked
+from rars.arrays import Doubles, Ints
 from rars.errors import RarsError
 from rars.evaluation.ranking import Ranking
 from rars.evaluation.truth import Truth
+from rars.systems import Ranked
 
-Floats = npt.NDArray[np.float64]
 Kind = Literal["Recall", "nDCG", "MRR"]
 
 
@@ -79,7 +79,7 @@ class PerQuery:
     """
 
     queries: npt.NDArray[np.int32]
-    values: Mapping[str, Floats]
+    values: Mapping[str, Doubles]
     left_out: int = 0
     unanswered: int = 0
 
@@ -95,7 +95,7 @@ class PerQuery:
         """The mean over queries."""
         return float(self.matrix([name]).mean())
 
-    def matrix(self, names: Iterable[str] | None = None) -> Floats:
+    def matrix(self, names: Iterable[str] | None = None) -> Doubles:
         """Values as (n, measures)."""
         chosen = tuple(names) if names is not None else self.names
         for name in chosen:
@@ -134,7 +134,7 @@ class Hits:
 
     row: Ints
     place: Ints
-    gain: Floats
+    gain: Doubles
 
 
 def measure(
@@ -204,7 +204,7 @@ def _find(
     return at, known[at] == wanted
 
 
-def _compute(one: Measure, hits: Hits, truth: Truth) -> Floats:
+def _compute(one: Measure, hits: Hits, truth: Truth) -> Doubles:
     above = hits.place < one.k
     row, place = hits.row[above], hits.place[above]
     n = len(truth)
@@ -219,7 +219,7 @@ def _compute(one: Measure, hits: Hits, truth: Truth) -> Floats:
     return np.divide(reached, ideal, out=np.zeros(n), where=ideal > 0)
 
 
-def _ideal(truth: Truth, k: int) -> Floats:
+def _ideal(truth: Truth, k: int) -> Doubles:
     """IDCG@k: all relevant items in order of falling gain."""
     order = np.lexsort((-truth.gain, truth.row))
     row = truth.row[order]
@@ -228,5 +228,5 @@ def _ideal(truth: Truth, k: int) -> Floats:
     return _discounted(row[above], place[above], truth.gain[order][above], len(truth))
 
 
-def _discounted(row: Ints, place: Ints, gain: Floats, n: int) -> Floats:
+def _discounted(row: Ints, place: Ints, gain: Doubles, n: int) -> Doubles:
     return np.bincount(row, weights=gain / np.log2(place + 2.0), minlength=n).astype(np.float64)

@@ -15,15 +15,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from rars.arrays import Doubles, Longs
 from rars.errors import RarsError
-from rars.evaluation.measures import Floats, PerQuery, rows_in
+from rars.evaluation.measures import PerQuery, rows_in
 from rars.evaluation.ranking import Ranking
 from rars.evaluation.truth import Truth
 from rars.tree import PrefixTree
-
-Longs = npt.NDArray[np.int64]
 
 
 def coverage(identifiers: Ranking, truth: Truth, tree: PrefixTree, k: int = 100) -> PerQuery:
@@ -46,10 +44,10 @@ def coverage(identifiers: Ranking, truth: Truth, tree: PrefixTree, k: int = 100)
     return PerQuery(truth.queries, values, truth.left_out, len(truth) - answered)
 
 
-def _climb(tree: PrefixTree, truth: Truth, shown_row: Longs, shown: Longs) -> list[Floats]:
+def _climb(tree: PrefixTree, truth: Truth, shown_row: Longs, shown: Longs) -> list[Doubles]:
     """Coverage at depth 1..L, from the leaves up: a prefix is the parent of what was above it."""
     row, wanted = truth.row, truth.item
-    found: list[Floats] = []
+    found: list[Doubles] = []
     for depth in range(tree.depth, 0, -1):
         row, wanted = _distinct(row, wanted, tree.n_nodes(depth))
         shown_row, shown = _distinct(shown_row, shown, tree.n_nodes(depth))

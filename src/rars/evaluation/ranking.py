@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from rars.baselines.ranked import Advance, Ints, Ranked, Searcher
+from rars.arrays import Ints
 from rars.data import Dataset
 from rars.errors import RarsError
+from rars.progress import Advance
+from rars.systems import Query, Ranked, Searcher, System
 from rars.tree import PrefixTree
 
 
@@ -72,6 +74,20 @@ def texts_of(dataset: Dataset, queries: Ints) -> list[str]:
     """The texts of queries, given by their row numbers."""
     texts: list[str] = dataset.query_texts.take(pa.array(queries)).to_pylist()
     return texts
+
+
+def queries_of(
+    system: System, dataset: Dataset, rows: Ints, k: int, rule: str | None = None
+) -> list[Query]:
+    """A dataset's queries (row numbers) as a system is asked them: with their locale, where it reads it."""
+    locales = dataset.query_locales
+    read = {name: system.reads(name) for name in set(locales) - {None} if name}
+    return [
+        Query(text, k, rule=rule, locale=locale if locale and read[locale] else None)
+        for text, locale in zip(
+            texts_of(dataset, rows), (locales[row] for row in rows.tolist()), strict=True
+        )
+    ]
 
 
 def identifier_ranking(ranking: Ranking, tree: PrefixTree) -> Ranking:

@@ -1,111 +1,187 @@
-"""A comparison as something to read: Markdown, LaTeX, and a table for the terminal.
+"""How numbers are written, and a comparison as tables.
 
-Owns: layout. Ignores how the numbers came about. Values are percentages. A letter after a value names a
-system that the row's system is significantly better than (corrected p below alpha); the best value of a
-column is bold.
+Owns: percentages, signs, p-values, which value of a column is best, and the table of paired differences that
+``rars compare`` and the experiments share. Ignores the medium (``rars.evaluation.tables``) and how the
+numbers came about (``rars.evaluation.comparison``).
+
+A letter after a value names a system that the row's system is significantly better than.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from rars.errors import RarsError
-from rars.evaluation.comparison import Comparison, Difference, larger_is_better
-from rars.evaluation.markup import escaped, pipes, plain
-from rars.evaluation.statistics import Estimate
+from rars.evaluation import tables
+from rars.evaluation.comparison import ALPHA, Comparison, Difference, larger_is_better
+from rars.evaluation.statistics import DRAWS, LEVEL, Estimate, Seeds
+from rars.evaluation.tables import LETTERS, Block, Cell, Mark, Row, Table
 
-_LETTERS = "abcdefghijklmnoprstuvwxyz"
-_RAISED = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
-"""Unicode has no raised q."""
+NOTHING = Cell("—")
 
 
 def markdown(comparison: Comparison) -> str:
     """Both tables in Markdown."""
-    head = ["", "System", *comparison.measures]
-    lines = [pipes(head), pipes(["---", "---", *["---:"] * len(comparison.measures)])]
-    for letter, system in _lettered(comparison):
-        cells = [
-            _cell(comparison, system, measure, _markdown_bold, _markdown_raised)
-            for measure in comparison.measures
-        ]
-        lines.append(pipes([letter, plain(system), *cells]))
-    lines += ["", caption(comparison)]
-    if comparison.differences:
-        lines += ["", pipes(["Difference", "Measure", "Mean", "p", "p (Holm)"])]
-        lines.append(pipes(["---", "---", "---:", "---:", "---:"]))
-        lines += [pipes([plain(cell) for cell in _row(one)]) for one in comparison.differences]
-    return "\n".join(lines) + "\n"
-
-
-def latex(comparison: Comparison, *, label: str = "tab:comparison") -> str:
-    """The table of systems for a paper that loads booktabs."""
-    columns = "ll" + "r" * len(comparison.measures)
-    lines = [r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    head = ["", "System", *map(escaped, comparison.measures)]
-    lines += [" & ".join(head) + r"\\", r"\midrule"]
-    for letter, system in _lettered(comparison):
-        cells = [
-            _cell(comparison, system, measure, _latex_bold, _latex_raised)
-            for measure in comparison.measures
-        ]
-        lines.append(" & ".join([letter, escaped(system), *cells]) + r"\\")
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{escaped(caption(comparison))}}}"]
-    lines += [rf"\label{{{label}}}", r"\end{table}"]
-    return "\n".join(lines) + "\n"
-
-
-def latex_differences(comparison: Comparison, *, label: str = "tab:differences") -> str:
-    """The table of paired differences for a paper that loads booktabs."""
-    lines = [r"\begin{table}", r"\centering", r"\begin{tabular}{llrrr}", r"\toprule"]
-    lines += [r"Difference & Measure & Mean & $p$ & $p_{\mathrm{H}}$\\", r"\midrule"]
-    for one in comparison.differences:
-        lines.append(" & ".join(map(escaped, _row(one))) + r"\\")
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\caption{{{escaped(_tests(comparison))}}}", rf"\label{{{label}}}"]
-    return "\n".join([*lines, r"\end{table}"]) + "\n"
+    return "\n".join(map(tables.markdown, shown(comparison)))
 
 
 def terminal(comparison: Comparison) -> Group:
     """Both tables for a terminal."""
-    table = _table("", "System", numbers=comparison.measures)
-    for letter, system in _lettered(comparison):
-        cells = [_two_lines(comparison, system, measure) for measure in comparison.measures]
-        table.add_row(letter, Text(system), *cells)
-    parts: list[Table | Text] = [table, Text(caption(comparison), style="dim")]
-    if comparison.differences:
-        tests = _table("Difference", "Measure", numbers=("Mean", "p", "p (Holm)"))
-        for one in comparison.differences:
-            style = "" if one.significant(comparison.alpha) else "dim"
-            tests.add_row(*(Text(cell) for cell in _row(one)), style=style)
-        parts += [Text(), tests]
-    return Group(*parts)
+    return Group(*map(tables.terminal, shown(comparison)))
 
 
-def caption(comparison: Comparison) -> str:
-    """What the numbers are, in two or three sentences."""
-    left = f" ({comparison.left_out:,} without a relevant item left out)"
-    counted = f"{comparison.queries:,} queries{left if comparison.left_out else ''}"
-    values = (
-        f"Values in %, mean over {counted} with {100 * comparison.level:g} % bootstrap intervals "
-        f"over queries ({comparison.draws:,} draws)."
+def html(comparison: Comparison) -> str:
+    """Both tables for a notebook."""
+    return tables.html(*shown(comparison))
+
+
+def shown(comparison: Comparison) -> list[Table]:
+    """The systems with the best of each column in bold, and the tests if there are any."""
+    if len(comparison.systems) > len(LETTERS):
+        raise RarsError(
+            f"A table shows at most {len(LETTERS)} systems, not {len(comparison.systems)}."
+        )
+    lettered = dict(zip(comparison.systems, LETTERS, strict=False))
+    made = []
+    for system, row in comparison.systems.items():
+        cells = []
+        for measure, one in row.items():
+            worse = "".join(lettered[name] for name in comparison.beaten(system, measure))
+            found = value(one, comparison.seeds[system][measure])
+            cells.append(replace(found, letters=worse))
+        made.append(Row((lettered[system], system), tuple(cells)))
+    least = [not larger_is_better(measure) for measure in comparison.measures]
+    systems = Table(
+        "comparison",
+        "",
+        ("", "System"),
+        comparison.measures,
+        ranked([Block(tuple(made))], least=least),
+        _caption(comparison),
+        intervals=f"Below each value: its {100 * comparison.level:g} % bootstrap interval over "
+        f"queries, {comparison.draws:,} draws.",
     )
-    return f"{values} {_tests(comparison)}" if comparison.differences else values
+    if not comparison.differences:
+        return [systems]
+    tests = differences(
+        "differences",
+        "Paired differences",
+        comparison.differences,
+        head=str,
+        draws=comparison.draws,
+        level=comparison.level,
+        alpha=comparison.alpha,
+    )
+    return [systems, tests]
 
 
-def percent(one: Estimate, *, signed: bool = False) -> str:
-    """A mean and its interval in percent.
+def differences(
+    key: str,
+    title: str,
+    listed: Sequence[Difference[Any]],
+    *,
+    head: Callable[[str], str] | None = None,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    alpha: float = ALPHA,
+) -> Table:
+    """Paired differences: over queries with interval and p-values, and over seeds if there are several."""
+    several = any(len(one.per_seed) > 1 for one in listed)
+    interval = f"{100 * level:g} % interval"
+    columns = ("Δ", interval, "p", "p (Holm)", "over seeds")[: None if several else -1]
+    made, before = [], ""
+    for one in listed:
+        name = one.contrast.name
+        labels = ("" if name == before else name, (head or short)(one.measure))
+        made.append(Row(labels, _difference(one, alpha)[: len(columns)]))
+        before = name
+    caption = caption_of_tests(listed, seeds=several, draws=draws, level=level, alpha=alpha)
+    return Table(key, title, ("Difference", "Measure"), columns, (Block(tuple(made)),), caption)
 
-    >>> percent(Estimate(0.4123, 0.4, 0.425)), percent(Estimate(0.001, -0.01, 0.02), signed=True)
-    ('41.23 [40.00, 42.50]', '+0.10 [-1.00, +2.00]')
+
+def caption_of_tests(
+    listed: Sequence[Difference[Any]],
+    *,
+    seeds: bool = True,
+    draws: int = DRAWS,
+    level: float = LEVEL,
+    alpha: float = ALPHA,
+) -> str:
+    """What the tests are."""
+    sizes = Counter(one.contrast.family for one in listed)
+    counts = sorted(set(sizes.values()))
+    families = " or ".join(map(str, counts)) + (" test" if counts == [1] else " tests")
+    if len(sizes) > 1:
+        families = f"each family of {families} ({len(sizes)} families)"
+    spread = "Over seeds: mean ± sample standard deviation of the differences within each seed. "
+    several = any(len(one.per_seed) > 1 for one in listed)
+    of = "each query's mean over seeds" if several else "each query"
+    return (
+        f"Differences in percentage points of {of}; paired {100 * level:g} % query-bootstrap "
+        f"intervals; two-sided paired sign randomisation, {draws:,} draws; Holm's correction over "
+        f"{families if sizes else 'no tests'}. {spread if seeds else ''}"
+        f"Bold: corrected p < {alpha:g}."
+    )
+
+
+def ranked(
+    blocks: Sequence[Block], *, second: bool = False, least: Sequence[bool] = ()
+) -> tuple[Block, ...]:
+    """The same blocks with the best value of every column marked (and the second best).
+
+    ``least`` says of each column whether the smallest value is the best.
     """
-    form = "+.2f" if signed else ".2f"
-    mean, low, high = (format(100 * value + 0.0, form) for value in (one.mean, one.low, one.high))
-    return f"{mean} [{low}, {high}]"
+    listed = [row for block in blocks for row in block.rows]
+    width = len(listed[0].cells) if listed else 0
+    smallest = [*least, *[False] * (width - len(least))]
+    marks = [
+        _marks([row.cells[at].text for row in listed], second, smallest[at]) for at in range(width)
+    ]
+    made, at = [], 0
+    for block in blocks:
+        marked = []
+        for row in block.rows:
+            cells = tuple(
+                replace(one, mark=marks[column][at]) for column, one in enumerate(row.cells)
+            )
+            marked.append(replace(row, cells=cells))
+            at += 1
+        made.append(replace(block, rows=tuple(marked)))
+    return tuple(made)
+
+
+def value(one: Estimate, seeds: Seeds) -> Cell:
+    """Mean over seeds, its spread and its interval, in per cent."""
+    spread = "" if seeds.sd is None else f"{100 * seeds.sd:.2f}"
+    return Cell(
+        f"{100 * seeds.mean:.2f}", spread, (f"{100 * one.low:.1f}", f"{100 * one.high:.1f}")
+    )
+
+
+def short(measure: str) -> str:
+    """A measure as the paper's column heads call it.
+
+    >>> short("Recall@100"), short("nDCG@10"), short("MRR@100")
+    ('R@100', 'N@10', 'MRR')
+    """
+    if measure == "MRR@100":
+        return "MRR"
+    return measure.replace("Recall", "R").replace("nDCG", "N")
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference in percentage points; zero has no sign.
+
+    >>> signed(0.0123), signed(-0.004), signed(-1e-9)
+    ('+1.23', '−0.40', '0.00')
+    """
+    text = f"{100 * value:+.{digits}f}"
+    return text[1:] if not float(text) else text.replace("-", "−")
 
 
 def p_value(p: float) -> str:
@@ -117,85 +193,44 @@ def p_value(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _tests(comparison: Comparison) -> str:
-    count = len(comparison.differences)
-    if comparison.family == "measure" and comparison.measures:
-        family = f"Holm's correction over the {count // len(comparison.measures)} of each measure"
-    else:
-        family = f"Holm's correction over all {count}"
+def bounds(one: Estimate) -> str:
+    """The interval of a difference in percentage points.
+
+    >>> bounds(Estimate(0.0, -0.01, 0.02))
+    '[−1.00, +2.00]'
+    """
+    return f"[{signed(one.low)}, {signed(one.high)}]"
+
+
+def _difference(one: Difference[Any], alpha: float) -> tuple[Cell, ...]:
+    seeds = one.seeds
+    spread = "" if seeds.sd is None else f"{100 * seeds.sd:.2f}"
     return (
-        f"Two-sided paired sign randomisation tests with {comparison.draws:,} draws, {family}; "
-        f"a letter names a system that is significantly worse (p < {comparison.alpha:g})."
+        Cell(signed(one.estimate.mean), mark="best" if one.significant(alpha) else ""),
+        Cell(bounds(one.estimate)),
+        Cell(p_value(one.p)),
+        Cell(p_value(one.p_holm)),
+        Cell(signed(seeds.mean), spread),
     )
 
 
-def _cell(
-    comparison: Comparison,
-    system: str,
-    measure: str,
-    bold: Callable[[str], str],
-    raised: Callable[[str], str],
-) -> str:
-    text = percent(comparison.systems[system][measure])
-    text = bold(text) if _is_best(comparison, system, measure) else text
-    letters = _letters(comparison, system, measure)
-    return text + (raised(letters) if letters else "")
+def _caption(comparison: Comparison) -> str:
+    left = f" ({comparison.left_out:,} without a relevant item left out)"
+    counted = f"{comparison.queries:,} queries{left if comparison.left_out else ''}"
+    seeds = " and over seeds ± sample standard deviation" if comparison.several_seeds else ""
+    best = " Bold: the best of a column." if len(comparison.systems) > 1 else ""
+    letters = " A letter names a system that is significantly worse."
+    return (
+        f"Values in %, mean over {counted}{seeds}.{best}{letters if comparison.differences else ''}"
+    )
 
 
-def _two_lines(comparison: Comparison, system: str, measure: str) -> Text:
-    """The mean, and below it the interval, so that six measures fit a terminal of 80 columns."""
-    one = comparison.systems[system][measure]
-    best = "bold" if _is_best(comparison, system, measure) else ""
-    letters = _letters(comparison, system, measure).translate(str.maketrans(_LETTERS, _RAISED))
-    interval = f"\n{100 * one.low:.1f}–{100 * one.high:.1f}"
-    return Text.assemble((f"{100 * one.mean:.2f}", best), (letters, "green"), (interval, "dim"))
-
-
-def _table(*texts: str, numbers: Sequence[str]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for name in texts:
-        table.add_column(name, overflow="fold")
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
-def _is_best(comparison: Comparison, system: str, measure: str) -> bool:
-    means = [round(row[measure].mean, 6) for row in comparison.systems.values()]
-    best = max(means) if larger_is_better(measure) else min(means)
-    return len(means) > 1 and round(comparison.systems[system][measure].mean, 6) == best
-
-
-def _lettered(comparison: Comparison) -> list[tuple[str, str]]:
-    if len(comparison.systems) > len(_LETTERS):
-        raise RarsError(
-            f"A table shows at most {len(_LETTERS)} systems, not {len(comparison.systems)}."
-        )
-    return list(zip(_LETTERS, comparison.systems, strict=False))
-
-
-def _letters(comparison: Comparison, system: str, measure: str) -> str:
-    worse = comparison.beaten(system, measure)
-    return "".join(letter for letter, name in _lettered(comparison) if name in worse)
-
-
-def _row(one: Difference) -> list[str]:
-    pair = f"{one.system} - {one.reference}"
-    mean = percent(one.estimate, signed=True)
-    return [pair, one.measure, mean, p_value(one.p), p_value(one.p_holm)]
-
-
-def _markdown_bold(text: str) -> str:
-    return f"**{text}**"
-
-
-def _markdown_raised(text: str) -> str:
-    return f"<sup>{text}</sup>"
-
-
-def _latex_bold(text: str) -> str:
-    return rf"\textbf{{{text}}}"
-
-
-def _latex_raised(text: str) -> str:
-    return rf"\textsuperscript{{{text}}}"
+def _marks(texts: list[str], second: bool, least: bool) -> list[Mark]:
+    """Marks by the written value: two numbers that read the same are equally good."""
+    values = sorted({float(text) for text in texts if text != NOTHING.text}, reverse=not least)
+    known: dict[float, Mark] = {}
+    if len(values) > 1:
+        known[values[0]] = "best"
+        if second:
+            known[values[1]] = "second"
+    return [known.get(float(text), "") if text != NOTHING.text else "" for text in texts]

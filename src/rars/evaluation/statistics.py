@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rars.arrays import Doubles
 from rars.errors import RarsError
-
-Floats = npt.NDArray[np.float64]
 
 DRAWS = 10_000
 LEVEL = 0.95
@@ -72,7 +71,7 @@ def estimates(
     return [Estimate(float(mean), float(a), float(b)) for mean, a, b in columns]
 
 
-def resampled_means(values: npt.ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> Floats:
+def resampled_means(values: npt.ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> Doubles:
     """(draws, columns): means over queries drawn with replacement, the same ones for every column."""
     matrix = _matrix(values)
     n = len(matrix)
@@ -88,7 +87,7 @@ def resampled_means(values: npt.ArrayLike, *, draws: int = DRAWS, seed: int = 0)
     return means
 
 
-def sign_test(differences: npt.ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> Floats:
+def sign_test(differences: npt.ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> Doubles:
     """Two-sided p of every column of (queries, columns): is the mean difference zero?
 
     If two systems were the same, each query's difference could as well have had the other sign. The p-value
@@ -110,7 +109,7 @@ def sign_test(differences: npt.ArrayLike, *, draws: int = DRAWS, seed: int = 0) 
     return p
 
 
-def holm(p: npt.ArrayLike) -> Floats:
+def holm(p: npt.ArrayLike) -> Doubles:
     """Holm's adjusted p-values for one declared family of tests.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
@@ -152,13 +151,13 @@ def seed_differences(system: Sequence[float], reference: Sequence[float]) -> See
     return seed_summary((np.asarray(system, float) - np.asarray(reference, float)).tolist())
 
 
-def _every_pattern(differences: Floats) -> float:
+def _every_pattern(differences: Doubles) -> float:
     kept = differences[differences != 0]
     patterns = np.arange(2 ** len(kept))[:, None] >> np.arange(len(kept)) & 1
     return float(_as_far(patterns.astype(np.float64), kept[:, None]).mean())
 
 
-def _random_patterns(matrix: Floats, draws: int, seed: int) -> Floats:
+def _random_patterns(matrix: Doubles, draws: int, seed: int) -> Doubles:
     random = np.random.default_rng(seed)
     n = len(matrix)
     reached = np.zeros(matrix.shape[1])
@@ -170,7 +169,7 @@ def _random_patterns(matrix: Floats, draws: int, seed: int) -> Floats:
     return np.asarray((1 + reached) / (1 + draws))
 
 
-def _as_far(flipped: Floats, matrix: Floats) -> npt.NDArray[np.bool_]:
+def _as_far(flipped: Doubles, matrix: Doubles) -> npt.NDArray[np.bool_]:
     """Whether each pattern (patterns, n) of flipped signs puts the sum at least as far from zero."""
     observed = matrix.sum(axis=0)
     # Patterns with the same sum must count as equal, whatever order their terms were added in.
@@ -190,7 +189,7 @@ def _check_draws(draws: int) -> None:
         raise RarsError(f"At least one draw is needed, not {draws}.")
 
 
-def _matrix(values: npt.ArrayLike) -> Floats:
+def _matrix(values: npt.ArrayLike) -> Doubles:
     matrix = np.asarray(values, dtype=np.float64)
     if matrix.ndim == 1:
         matrix = matrix[:, None]

@@ -8,30 +8,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import pyarrow as pa
+import numpy as np
 import pyarrow.compute as pc
 
 from rars import artifacts
-from rars.baselines import Ranked
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation.measures import PerQuery, measure
 from rars.evaluation.outside import rescored_means
-from rars.evaluation.ranking import Ranking, texts_of
+from rars.evaluation.ranking import Ranking, queries_of
 from rars.evaluation.statistics import estimates
 from rars.evaluation.trec import read_run, write_qrels, write_run
 from rars.evaluation.truth import Truth
+from rars.progress import Advance
+from rars.systems import Ranked, System, rank
 
 DEPTH = 100
-
-
-class Ranks(Protocol):
-    """Anything that ranks items for texts under a named rule."""
-
-    def rank_many(self, texts: Any, k: int = ..., *, rule: Any = ..., advance: Any = ...) -> Any:
-        """Catalogue rows and scores of each text, best first."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +43,51 @@ class Files:
         return cls(results / f"{name}.run", results / f"{split}.qrels", results / f"{name}.json")
 
 
-def evaluate(
-    system: Ranks, ids: pa.Array, dataset: Dataset, split: str, rule: str, *, advance: Any = None
-) -> tuple[Ranking, PerQuery]:
-    """Rank every query of a split that has a positive item, and measure it.
+def evaluated(
+    system: System,
+    results: Path,
+    dataset: Dataset,
+    split: str,
+    rule: str | None = None,
+    *,
+    eligible: bool = False,
+    advance: Advance | None = None,
+) -> tuple[PerQuery, dict[str, Any]]:
+    """One evaluation of a system and its numbers; from ``results`` where it is of the same facts.
 
-    ``ids`` are those of the system's catalogue, which may have changed since: items that the dataset does
-    not know keep their place in no list, because nobody judged them.
+    ``eligible`` leaves out the queries that the dataset does not call eligible.
     """
-    truth = Truth.of(dataset, split)
-    texts = texts_of(dataset, truth.queries)
-    ranked = system.rank_many(texts, DEPTH, rule=rule, advance=advance)
-    place = pc.fill_null(pc.index_in(ids, dataset.item_ids), -1).to_numpy(zero_copy_only=False)
-    items = [place[rows] for rows, _ in ranked]
-    scores = [values[known >= 0] for (_, values), known in zip(ranked, items, strict=True)]
-    items = [known[known >= 0] for known in items]
-    ranking = Ranking.of(truth.queries, Ranked.of_lists(items, scores))
+    facts = system.facts(rule)
+    part = f"{split}-eligible" if eligible else split
+    files = Files.of(results, part, str(facts["rule"]))
+    truth = Truth.of(dataset, split, eligible=eligible)
+    known = stored(files, dataset, truth, **facts)
+    if known is not None:
+        return known, artifacts.read_json(files.numbers)
+    ranking, found = evaluate(system, dataset, truth, rule, advance=advance)
+    return found, store(files, ranking, found, dataset, part, **facts)
+
+
+def evaluate(
+    system: System,
+    dataset: Dataset,
+    truth: Truth,
+    rule: str | None = None,
+    *,
+    advance: Advance | None = None,
+) -> tuple[Ranking, PerQuery]:
+    """Rank every query that has something to find, and measure it.
+
+    The system's catalogue may have changed since: items that the dataset does not know keep their place in no
+    list, because nobody judged them.
+    """
+    queries = queries_of(system, dataset, truth.queries, DEPTH, rule)
+    ranked = rank(system, queries, advance=advance)
+    place = pc.fill_null(pc.index_in(system.catalogue.ids, dataset.item_ids), -1)
+    rows = np.asarray(place.to_numpy(zero_copy_only=False), dtype=np.int32)[ranked.items]
+    ranking = Ranking.of(
+        truth.queries, Ranked(ranked.pointers, rows, ranked.scores).where(rows >= 0)
+    )
     return ranking, measure(ranking, truth)
 
 
@@ -74,7 +97,8 @@ def store(
     """Write the three files; returns what is in the third."""
     files.run.parent.mkdir(parents=True, exist_ok=True)
     write_run(files.run, ranking, dataset)
-    write_qrels(files.qrels, dataset.judged(split), dataset)
+    judged = dataset.judgments
+    write_qrels(files.qrels, judged.where(np.isin(judged.query, found.queries)), dataset)
     intervals = estimates(found.matrix())
     numbers = {
         **facts,
@@ -91,14 +115,14 @@ def store(
     return numbers
 
 
-def stored(files: Files, dataset: Dataset, split: str, **facts: Any) -> PerQuery | None:
+def stored(files: Files, dataset: Dataset, truth: Truth, **facts: Any) -> PerQuery | None:
     """A stored evaluation, measured again from its run file; None where it is absent or of other facts."""
     if not files.numbers.exists():
         return None
     numbers = artifacts.read_json(files.numbers)
     if any(numbers.get(key) != value for key, value in facts.items()):
         return None
-    return measure(read_run(files.run, dataset), Truth.of(dataset, split))
+    return measure(read_run(files.run, dataset), truth)
 
 
 def verify(files: Files, tolerance: float = 1e-6) -> dict[str, float]:

@@ -24,10 +24,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rars import artifacts
-from rars.baselines.ranked import Ints, Ranked
+from rars.arrays import Ints
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
 from rars.evaluation.ranking import Ranking
+from rars.systems import Ranked
 
 _SPACE = "%\\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u001c-\u001f"
 _LOW = np.int64(0x7FFFFFFF)
@@ -35,14 +36,21 @@ _LOW = np.int64(0x7FFFFFFF)
 
 def write_run(path: Path, ranking: Ranking, dataset: Dataset, tag: str = "rars") -> None:
     """Write a run file; ``tag`` is the system's name."""
+    write_run_of(path, ranking, dataset.query_ids, dataset.item_ids, tag)
+
+
+def write_run_of(
+    path: Path, ranking: Ranking, query_ids: pa.Array, item_ids: pa.Array, tag: str = "rars"
+) -> None:
+    """The same, given the ids that the ranking's row numbers stand for."""
     if not tag or re.search(r"\s", tag):
         raise RarsError(f"The tag {tag!r} of a run file must be one word.")
     ranked = ranking.ranked
     query = ranking.queries[ranked.owner]
     lines = pc.binary_join_element_wise(
-        _written(dataset.query_ids).take(pa.array(query)),
+        _written(query_ids).take(pa.array(query)),
         "Q0",
-        _written(dataset.item_ids).take(pa.array(ranked.items)),
+        _written(item_ids).take(pa.array(ranked.items)),
         pa.array(ranked.places + 1).cast(pa.string()),
         pa.array(falling(ranked)).cast(pa.string()),
         tag,

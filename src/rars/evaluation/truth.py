@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rars.baselines.ranked import Ints
+from rars.arrays import Ints
 from rars.data import Dataset, Judgments
 from rars.data.relevance import gain
 from rars.errors import RarsError
@@ -41,9 +41,11 @@ class Truth:
     left_out: int
 
     @classmethod
-    def of(cls, dataset: Dataset, split: str, *, gains: str = "linear") -> Truth:
-        """The judgments of one split."""
-        asked = dataset.queries_in(split)
+    def of(
+        cls, dataset: Dataset, split: str, *, gains: str = "linear", eligible: bool = False
+    ) -> Truth:
+        """The judgments of one split; with ``eligible``, of its eligible queries alone."""
+        asked = dataset.queries_in(split, eligible=eligible)
         return cls.of_judgments(dataset.judged(split), asked, dataset.n_items, gains=gains)
 
     @classmethod

@@ -6,7 +6,7 @@ recipe's name into a resolved recipe. Ignores how runs are trained and where the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,21 +14,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rars.config import SIZES, IdentifierSettings, Recipe
+from rars.config import SIZES, IdentifierSettings, Recipe, parts
 from rars.data import Dataset
 from rars.errors import RarsError
+from rars.evaluation import comparison
+from rars.systems import PLAIN as PLAIN
 
 if TYPE_CHECKING:
-    from rars.experiments.collecting import Found
-    from rars.experiments.tables import Table
+    from rars.evaluation.tables import Table
+    from rars.experiments.results import Found
 
 RATE = "training.learning_rate"
-PLAIN = ""
-"""The rule of a system that has only one way to search, such as BM25."""
 
 FIVE = ("Recall@5", "Recall@10", "Recall@100", "nDCG@10", "nDCG@100")
 """The columns of the paper's main table."""
 PRIMARY = ("Recall@100", "nDCG@10")
+RULES = {"ar": "AR only", "all": "all levels"}
+"""The retrieval rules that most studies look at, and what tables call them."""
 
 Ints = npt.NDArray[np.int32]
 
@@ -55,16 +57,12 @@ class Point(NamedTuple):
     rule: str
     subset: str = "all"
 
+    def __str__(self) -> str:
+        return " ".join(part for part in self if part)
 
-@dataclass(frozen=True)
-class Contrast:
-    """``system`` minus ``reference``; Holm's correction covers all contrasts and measures of a ``family``."""
 
-    name: str
-    system: Point
-    reference: Point
-    measures: tuple[str, ...] = PRIMARY
-    family: str = "all"
+Contrast = comparison.Contrast[Point]
+Delta = comparison.Difference[Point]
 
 
 @dataclass(frozen=True)
@@ -78,10 +76,15 @@ class Setting:
     size: str
     changes: tuple[str, ...] = ()
     rates: Mapping[str, float] = field(default_factory=dict)
+    protocol: str | None = None
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
             raise RarsError(f"There is no size {self.size!r}; choose one of {', '.join(SIZES)}.")
+        for text in self.changes:
+            if (term := _term(text)) is not None and term not in parts("objective term"):
+                known = ", ".join(parts("objective term"))
+                raise RarsError(f"--set {text}: there is no term {term!r}; there is {known}.")
 
     def recipe(self, name: str, *changes: str, rate_of: str | None = "base") -> Recipe:
         """The recipe of a condition. What the condition itself changes wins over ``--set`` options.
@@ -91,7 +94,13 @@ class Setting:
         """
         chosen = self.rates.get(rate_of) if rate_of is not None else None
         rate = [] if chosen is None else [f"{RATE}={chosen}"]
-        return Recipe.resolve(name, size=self.size, changes=[*rate, *self.changes, *changes])
+        plain = Recipe.resolve(name, size=self.size, protocol=self.protocol)
+        listed = {one.name for one in plain.objective.terms}
+        # A setting of a term concerns the conditions that have the term.
+        common = [text for text in self.changes if _term(text) in (None, *listed)]
+        return Recipe.resolve(
+            name, size=self.size, protocol=self.protocol, changes=[*rate, *common, *changes]
+        )
 
     @property
     def rate_is_given(self) -> bool:
@@ -122,14 +131,46 @@ class Study:
     subsets: Callable[[Dataset], dict[str, Ints]] | None = None
 
 
+def against(
+    reference: Condition,
+    systems: Iterable[Condition],
+    *,
+    rules: Iterable[str] = tuple(RULES),
+    measures: tuple[str, ...] = PRIMARY,
+    subset: str = "all",
+) -> list[Contrast]:
+    """Every system minus the reference under each rule; the tests of one rule are one family."""
+    listed = list(systems)
+    part = "" if subset == "all" else f", {subset}"
+    return [
+        Contrast(
+            f"{system.label} − {reference.label}, {RULES.get(rule, rule)}{part}",
+            Point(system.key, rule, subset),
+            Point(reference.key, rule, subset),
+            measures,
+            rule,
+        )
+        for rule in rules
+        for system in listed
+    ]
+
+
+def _term(change: str) -> str | None:
+    """The loss term that a ``--set`` option concerns, if it is one's."""
+    words = change.partition("=")[0].strip().split(".")
+    return words[2] if words[:2] == ["objective", "terms"] and len(words) > 2 else None
+
+
 def depth_of(settings: IdentifierSettings) -> int:
     """The number of codes in an identifier, the suffix that tells equal ones apart included.
 
     >>> depth_of(IdentifierSettings(learner="hierarchical-kmeans"))
     4
     """
-    if settings.learner == "naive":
-        raise RarsError("Depth masks need identifiers with fixed codebooks, not learner 'naive'.")
+    if not parts("learner")[settings.learner].takes_sizes:
+        raise RarsError(
+            f"Depth masks need identifiers with fixed codebooks, not learner {settings.learner!r}."
+        )
     return len(settings.sizes) + (settings.collisions == "suffix")
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rars.analysis import figures
-from rars.experiments.collecting import Delta, named
+from rars.experiments.design import Delta
+from rars.experiments.results import named
 
 _BARS = {"sd": "bars: one sample SD over seeds", "interval": "bars: 95 % interval over queries"}
 COLORS = (figures.BLUE, figures.ORANGE, figures.GREEN)

@@ -5,9 +5,11 @@ Owns: the wording of a difference. Ignores which differences matter to a study.
 
 from __future__ import annotations
 
-from rars.evaluation.report import p_value
-from rars.experiments.collecting import Delta, Found
-from rars.experiments.layout import signed
+from rars.evaluation.report import bounds, p_value, signed
+from rars.experiments.design import Delta
+from rars.experiments.results import Found
+
+BETTER, WORSE = "significantly better", "significantly worse"
 
 
 def findings(found: Found) -> list[str]:
@@ -18,7 +20,7 @@ def findings(found: Found) -> list[str]:
 def sentence(one: Delta) -> str:
     """A difference and what may be concluded from it."""
     estimate = one.estimate
-    value = f"{signed(estimate.mean)} points [{signed(estimate.low)}, {signed(estimate.high)}]"
+    value = f"{signed(estimate.mean)} points {bounds(estimate)}"
     corrected = p_value(one.p_holm)
     p = f"p {corrected}" if corrected.startswith("<") else f"p = {corrected}"
     return f"{one.contrast.name}, {one.measure}: {value}, corrected {p}: {verdict(one)}."
@@ -26,6 +28,6 @@ def sentence(one: Delta) -> str:
 
 def verdict(one: Delta) -> str:
     """Whether the difference can be told from chance over queries."""
-    if not one.significant:
+    if not one.significant():
         return "not significant"
-    return "significantly better" if one.estimate.mean > 0 else "significantly worse"
+    return BETTER if one.estimate.mean > 0 else WORSE

@@ -1,15 +1,14 @@
 """Which runs an experiment needs, where they are, and what is still to do.
 
 Owns: the folder of every run (named by the digest of data and resolved recipe, so experiments share runs),
-the folder of every set of identifiers, and the commands that make them. Ignores who executes the commands.
+the folder of every set of identifiers, and the tasks that make them. Ignores who executes the tasks.
 
 SIDs and splits are fixed, the model's seed varies: identifiers are learned once per dataset and settings.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,9 @@ from typing import Any
 from rars import artifacts
 from rars.config import Recipe
 from rars.data import Dataset
-from rars.experiments.design import PLAIN, Condition
-from rars.experiments.running import Task
-
-SHORT = 12
-"""Digits of a digest in a folder's name."""
+from rars.experiments import folders
+from rars.experiments.design import Condition
+from rars.experiments.tasks import SHORT, Task
 
 
 @dataclass(frozen=True)
@@ -42,24 +39,18 @@ class Cell:
 
     @property
     def trained(self) -> bool:
-        """Whether the run's manifest says that everything a search needs is there."""
-        known = self.steps()
-        return "index" in known if self.identifiers is not None else bool(known)
+        """Whether everything a search needs is there."""
+        return folders.trained(self.folder, generative=self.recipe.generative)
 
     @property
     def missing(self) -> list[str]:
         """The rules this run is not measured under yet."""
+        split = self.condition.split
         return [
             rule
             for rule in self.condition.rules
-            if results_of(self.folder, self.condition.split, rule) is None
+            if folders.results_of(self.folder, split, rule) is None
         ]
-
-    def steps(self) -> dict[str, Any]:
-        """What the run's manifest records."""
-        path = self.folder / "manifest.json"
-        found: dict[str, Any] = artifacts.read_json(path)["steps"] if path.exists() else {}
-        return found
 
 
 @dataclass(frozen=True)
@@ -68,7 +59,6 @@ class Grid:
 
     home: Path
     dataset: Dataset
-    size: str
     cells: tuple[Cell, ...]
 
     @classmethod
@@ -76,7 +66,6 @@ class Grid:
         cls,
         home: Path,
         dataset: Dataset,
-        size: str,
         conditions: Iterable[Condition],
         seeds: Iterable[int],
     ) -> Grid:
@@ -87,7 +76,7 @@ class Grid:
             for condition in conditions
             for seed in (listed if condition.seeded else [0])
         ]
-        return cls(home, dataset, size, tuple(cells))
+        return cls(home, dataset, tuple(cells))
 
     def unfinished(self) -> list[Cell]:
         """Cells with something left to train or to measure."""
@@ -106,46 +95,34 @@ class Grid:
         first = [
             self._identify(folder, cell)
             for folder, cell in learned.items()
-            if folder is not None and not _identified(folder)
+            if folder is not None and not folders.identified(folder)
         ]
-        return [*first, *(self._train(cells) for cells in left.values())]
+        return [*first, *(self._run(cells) for cells in left.values())]
 
     def _identify(self, folder: Path, cell: Cell) -> Task:
-        def commands() -> Iterator[list[str]]:
-            if not _identified(folder):
-                recipe = self._recipe_file(folder, cell.recipe)
-                words = ["--data", self.dataset.folder, "--out", folder, "--size", self.size]
-                yield _rars("identify", "--recipe", recipe, *words)
-
         learner = cell.recipe.identifiers.learner
         sizes = " x ".join(map(str, cell.recipe.identifiers.sizes))
-        return Task(f"identifiers, {learner} {sizes}".strip(), folder, commands)
+        arguments = self._arguments(folder, cell)
+        return Task(f"identifiers, {learner} {sizes}".strip(), "identify", arguments, folder)
 
-    def _train(self, cells: list[Cell]) -> Task:
+    def _run(self, cells: list[Cell]) -> Task:
         cell = cells[0]
+        rules: dict[str, list[str]] = {}
+        for one in cells:
+            listed = rules.setdefault(one.condition.split, [])
+            listed += [rule for rule in one.missing if rule not in listed]
+        source = cell.identifiers
+        arguments = {
+            **self._arguments(cell.folder, cell),
+            "identifiers": None if source is None else str(source),
+            "rules": {split: listed for split, listed in rules.items() if listed},
+        }
+        needs = () if source is None else (source,)
+        return Task(cell.name, "run", arguments, cell.folder, needs)
 
-        def commands() -> Iterator[list[str]]:
-            if not cell.trained:
-                recipe = self._recipe_file(cell.folder, cell.recipe)
-                words = ["--data", self.dataset.folder, "--out", cell.folder, "--size", self.size]
-                if cell.identifiers is not None:
-                    words += ["--identifiers", cell.identifiers]
-                yield _rars("train", recipe, *words)
-            for split in dict.fromkeys(one.condition.split for one in cells):
-                rules = dict.fromkeys(
-                    rule for one in cells if one.condition.split == split for rule in one.missing
-                )
-                if rules:
-                    named = [] if PLAIN in rules else ["--rule", ",".join(rules)]
-                    yield _rars("evaluate", cell.folder, *named, "--split", split)
-
-        needs = () if cell.identifiers is None else (cell.identifiers,)
-        return Task(cell.name, cell.folder, commands, needs)
-
-    def _recipe_file(self, folder: Path, recipe: Recipe) -> Path:
-        path = folder.with_name(f"{folder.name}.toml")
-        artifacts.write_text(path, recipe.to_toml())
-        return path
+    def _arguments(self, out: Path, cell: Cell) -> dict[str, Any]:
+        recipe = cell.recipe.to_toml()
+        return {"data": str(self.dataset.folder), "recipe": recipe, "out": str(out)}
 
 
 def seeded(recipe: Recipe, seed: int) -> Recipe:
@@ -159,30 +136,11 @@ def digest(dataset: Dataset, settings: object) -> str:
     return artifacts.digest_json([dataset.digest, settings])
 
 
-def results_of(folder: Path, split: str, rule: str) -> Path | None:
-    """The numbers of a run under a rule, or None; a plain system has one file whatever its rule is called."""
-    results = folder / "results"
-    if rule != PLAIN:
-        path = results / f"{split}-{rule}.json"
-        return path if path.exists() else None
-    found = sorted(results.glob(f"{split}-*.json"))
-    return found[0] if found else None
-
-
 def _cell(home: Path, dataset: Dataset, condition: Condition, seed: int) -> Cell:
     recipe = seeded(condition.recipe, seed)
     name = f"{recipe.name}-{digest(dataset, recipe.model_dump(mode='json'))[:SHORT]}"
     identifiers = None
-    if condition.rules != (PLAIN,):
+    if recipe.generative:
         known = digest(dataset, recipe.identifiers.model_dump(mode="json"))
         identifiers = home / f"identifiers-{known[:SHORT]}"
     return Cell(condition, seed, recipe, home / "runs" / name, identifiers)
-
-
-def _identified(folder: Path) -> bool:
-    path = folder / "manifest.json"
-    return path.exists() and "identifiers" in artifacts.read_json(path)["steps"]
-
-
-def _rars(*words: object) -> list[str]:
-    return [sys.executable, "-m", "rars", *map(str, words), "--json"]

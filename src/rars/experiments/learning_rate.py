@@ -21,10 +21,11 @@ from rars import artifacts
 from rars.analysis import figures
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.experiments.collecting import read_cell
-from rars.experiments.design import RATE, Condition, Setting, Study
-from rars.experiments.grid import SHORT, Grid, digest
-from rars.experiments.tables import Block, Cell, Row, Table
+from rars.evaluation.tables import Block, Cell, Row, Table
+from rars.experiments.design import RATE, Condition, Setting
+from rars.experiments.grid import Grid, digest
+from rars.experiments.results import read_cell
+from rars.experiments.tasks import SHORT
 
 STEPS = (0.5, 1.0, 2.0, 4.0)
 """Rates tried at first, as multiples of the size's own."""
@@ -120,8 +121,7 @@ class Search:
 
     def grid(self, conditions: Sequence[Condition]) -> Grid:
         """The runs they need."""
-        size = self.setting.size
-        return Grid.of(self.home, self.dataset, size, conditions, range(self.seeds))
+        return Grid.of(self.home, self.dataset, conditions, range(self.seeds))
 
     def first_rates(self, recipe: str) -> list[float]:
         """The rates given, or multiples of the size's own."""
@@ -244,14 +244,3 @@ def _cell(curve: Curve, rate: float) -> Cell:
 def _round(rate: float) -> float:
     """Without the noise of repeated multiplication, so that equal rates have equal digests."""
     return float(f"{rate:.6g}")
-
-
-STUDY = Study(
-    name="learning-rate",
-    title="Validation recall of Base and RARS by learning rate, and the rate that is used",
-    conditions=lambda setting: [],
-    contrasts=lambda setting: [],
-    tables=lambda found: [],
-    tuned=("base", "rars"),
-)
-"""No runs of its own: the search for the rate is the experiment."""

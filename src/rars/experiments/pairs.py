@@ -10,21 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rars.evaluation.report import NOTHING, differences, ranked, short, signed
+from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.experiments import drawing
-from rars.experiments.collecting import Found
-from rars.experiments.design import FIVE, PRIMARY, Condition, Contrast, Point, Setting, Study
-from rars.experiments.layout import (
-    NOTHING,
-    RULES,
-    cell,
-    differences,
-    ranked,
-    rows,
-    short,
-    signed,
-    values_caption,
-)
-from rars.experiments.tables import Block, Cell, Row, Table
+from rars.experiments.design import FIVE, PRIMARY, RULES, Condition, Contrast, Point, Setting, Study
+from rars.experiments.layout import cell, rows, values_caption
+from rars.experiments.results import Found
 
 TRAININGS = {"base": "Base", "rars": "RARS"}
 
@@ -124,7 +115,7 @@ class Pairs:
             if one is None:
                 yield NOTHING
             else:
-                yield Cell(signed(one.estimate.mean), mark="best" if one.significant else "")
+                yield Cell(signed(one.estimate.mean), mark="best" if one.significant() else "")
 
     def _full(self, found: Found) -> Table:
         blocks: Sequence[Block] = [

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from rars.identifiers.embed import cached_vectors, item_vectors, open_embedder
+from rars.identifiers.categories import catalogue_categories
+from rars.identifiers.embed import cached_vectors, item_vectors
+from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.health import Health, check_health, measure_health, untrained_recall
 from rars.identifiers.hierarchical import induce_categories
-from rars.identifiers.identifiers import Identifiers, fit_quantizer, learn_identifiers
+from rars.identifiers.identifiers import Identifiers, learn_identifiers
+from rars.identifiers.learners import LEARNERS, Learner, Scene
 from rars.identifiers.maps import Maps
 from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.texts import item_texts
 
 __all__ = [
+    "LEARNERS",
     "Health",
     "Identifiers",
+    "Learner",
     "Maps",
     "Quantizer",
+    "Scene",
     "cached_vectors",
+    "catalogue_categories",
     "check_health",
-    "fit_quantizer",
     "induce_categories",
     "item_texts",
     "item_vectors",
     "learn_identifiers",
     "measure_health",
     "open_embedder",
+    "shared_embedder",
     "untrained_recall",
 ]

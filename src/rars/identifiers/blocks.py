@@ -10,19 +10,17 @@ catalogue on disk.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.floating[Any]]
-Rows = npt.NDArray[np.integer[Any]]
+from rars.arrays import Floats, Ints
 
 BLOCK = 256
 
 
 def blocks(
-    vectors: Floats, dtype: npt.DTypeLike = np.float64, rows: Rows | None = None, size: int = BLOCK
+    vectors: Floats, dtype: npt.DTypeLike = np.float64, rows: Ints | None = None, size: int = BLOCK
 ) -> Iterator[tuple[slice, Floats]]:
     """Yield (where the rows belong, exactly ``size`` rows); ``rows`` picks and orders them.
 

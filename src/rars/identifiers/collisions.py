@@ -19,15 +19,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from rars.arrays import Bools, Codes, Longs
 from rars.config import Policy
 from rars.errors import RarsError
 from rars.identifiers import placement
-from rars.identifiers.keys import Codes, Longs, grouped, row_keys, sharing
+from rars.identifiers.keys import grouped, row_keys, sharing
 from rars.identifiers.quantizer import Distances
 
-Bools = npt.NDArray[np.bool_]
 DistancesOf = Callable[[Longs], Distances]
 """Rows of the catalogue -> squared distance to every last code under their prefix, (m, size)."""
 

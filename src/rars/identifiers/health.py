@@ -12,15 +12,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from rars.arrays import Bools, Codes, Floats, Ints, Longs
 from rars.errors import RarsError
-from rars.identifiers.blocks import Floats
-from rars.identifiers.keys import Codes, Longs, grouped, row_keys
+from rars.identifiers.keys import grouped, row_keys
 from rars.identifiers.quantizer import Quantizer
+
+if TYPE_CHECKING:
+    from rars.evaluation.tables import Table
 
 FEWEST_USED = 0.1
 FEWEST_DISTINCT = 0.5
@@ -58,6 +60,41 @@ class Health:
         """The same as plain JSON values."""
         return asdict(self)
 
+    def table(self) -> Table:
+        """One row a depth."""
+        from rars.evaluation.tables import Block, Cell, Row, Table
+
+        rows = tuple(
+            Row(
+                (f"L{one.depth}",),
+                tuple(
+                    Cell(text)
+                    for text in (
+                        f"{one.size:,}",
+                        f"{one.used:,}",
+                        f"{one.dead:,}",
+                        f"{one.perplexity:,.1f}",
+                        f"{one.prefixes:,}",
+                        f"{one.items_mean:,.1f}",
+                        f"{one.items_max:,}",
+                        f"{one.gini:.3f}",
+                    )
+                ),
+            )
+            for one in self.depths
+        )
+        return Table(
+            "identifiers",
+            f"{self.items:,} items, {self.distinct:,} identifiers",
+            ("depth",),
+            ("codes", "used", "dead", "perplexity", "prefixes", "mean", "max", "Gini"),
+            (Block(rows),),
+            "perplexity: codes if all were used alike; mean, max, Gini: items per prefix",
+        )
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
 
 def measure_health(codes: Codes, sizes: Sequence[int]) -> Health:
     """Count how identifiers use their codes.
@@ -94,7 +131,7 @@ def check_health(health: Health) -> None:
         )
 
 
-def gini(counts: npt.NDArray[np.integer[Any]]) -> float:
+def gini(counts: Ints) -> float:
     """How unequal counts are.
 
     >>> gini(np.array([5, 5, 5])), gini(np.array([0, 0, 0, 9]))
@@ -112,7 +149,7 @@ def untrained_recall(
     query_vectors: Floats,
     quantizer: Quantizer,
     codes: Codes,
-    positives: tuple[npt.NDArray[np.integer[Any]], npt.NDArray[np.integer[Any]]],
+    positives: tuple[Ints, Ints],
     k: int = 100,
 ) -> float:
     """Recall at ``k`` of ranking items by query . (the vector their identifier stands for).
@@ -136,7 +173,7 @@ def untrained_recall(
     return float((np.bincount(place, hits) / np.bincount(place)).mean())
 
 
-def _within(scores: Floats, row: Longs, item: Longs, k: int) -> npt.NDArray[np.bool_]:
+def _within(scores: Floats, row: Longs, item: Longs, k: int) -> Bools:
     """Whether each (row, item) is among its row's first k; equal scores stand in catalogue order."""
     k = min(k, scores.shape[1])
     edge = np.partition(scores, -k, axis=1)[:, -k, None]
@@ -144,9 +181,7 @@ def _within(scores: Floats, row: Longs, item: Longs, k: int) -> npt.NDArray[np.b
     tied = scores == edge
     before = np.cumsum(tied, axis=1) - tied
     own = scores[row, item]
-    inside: npt.NDArray[np.bool_] = (own > edge[row, 0]) | (
-        tied[row, item] & (before[row, item] < room[row])
-    )
+    inside: Bools = (own > edge[row, 0]) | (tied[row, item] & (before[row, item] < room[row]))
     return inside
 
 

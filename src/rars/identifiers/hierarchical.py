@@ -9,17 +9,21 @@ are rows ``starts[l][p] : starts[l][p + 1]``. The root is the only node above le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from rars.identifiers.blocks import Floats, blocks
-from rars.identifiers.keys import Codes, Longs, grouped
-from rars.identifiers.kmeans import cluster
-from rars.identifiers.quantizer import Advance, Distances, Points, check_width
+from rars.arrays import Bools, Codes, Floats, Longs, Points
+from rars.errors import RarsError
+from rars.identifiers.blocks import blocks
+from rars.identifiers.keys import grouped
+from rars.identifiers.kmeans import KmeansSettings, cluster, fits
+from rars.identifiers.learner import Learner
+from rars.identifiers.quantizer import Distances, Tensors, check_width, needs_vectors
+from rars.progress import Advance
 
 _BLOCK = 64
 """Rows per product: nodes deep in the tree hold few items, a larger block would be mostly padding."""
@@ -30,6 +34,9 @@ class HierarchicalQuantizer:
     """A tree of centroids; ``branching`` is the largest number of children at each depth."""
 
     kind: ClassVar[str] = "hierarchical"
+    shared_codebooks: ClassVar[bool] = False
+    takes_vectors: ClassVar[bool] = True
+    variable_length: ClassVar[bool] = False
 
     branching: tuple[int, ...]
     centroids: tuple[Points, ...]
@@ -56,6 +63,10 @@ class HierarchicalQuantizer:
             nodes = self.starts[level][nodes] + codes[:, level]
         return codes
 
+    def place_new(self, count: int, taken: Codes) -> Codes:
+        """Not possible: codes follow from vectors."""
+        raise needs_vectors()
+
     def last_distances(self, vectors: Floats, codes: Codes) -> Distances:
         """Squared distance to each child of the last inner node, (n, size); inf where it has fewer."""
         check_width(self, vectors)
@@ -65,6 +76,10 @@ class HierarchicalQuantizer:
         for rows, distances in self._by_node(vectors, nodes, last):
             out[rows, : distances.shape[1]] = distances
         return out
+
+    def codewords(self, depth: int) -> Points:
+        """Not possible: every node has centroids of its own."""
+        raise RarsError("Clusters inside clusters have no codebook that all prefixes share.")
 
     def project(self, vectors: Floats) -> Points:
         """The vectors themselves: centroids live in the same space."""
@@ -98,7 +113,7 @@ class HierarchicalQuantizer:
         return named
 
     @classmethod
-    def restore(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> HierarchicalQuantizer:
+    def restore(cls, tensors: Tensors) -> HierarchicalQuantizer:
         """Build it again from ``tensors``."""
         branching = tuple(tensors["branching"].tolist())
         levels = range(len(branching))
@@ -108,7 +123,7 @@ class HierarchicalQuantizer:
             tuple(tensors[f"starts.{level}"] for level in levels),
         )
 
-    def _descend(self, codes: Codes) -> tuple[Longs, npt.NDArray[np.bool_]]:
+    def _descend(self, codes: Codes) -> tuple[Longs, Bools]:
         """The node each prefix leads to, and whether the tree has it (a policy may use free codes)."""
         nodes = np.zeros(len(codes), dtype=np.int64)
         reached = np.ones(len(codes), dtype=bool)
@@ -221,3 +236,11 @@ def _distances(vectors: Floats, rows: Longs, centroids: Distances) -> Distances:
         costs += np.einsum("ij,ij->i", block, block)[:, None]
         out[where] = np.maximum(costs, 0)[: where.stop - where.start]
     return out
+
+
+LEARNER = Learner(
+    about="clusters, each divided again on its own; a code means something only under its prefix",
+    settings=KmeansSettings,
+    fit=fits(fit_hierarchical_kmeans),
+    defaults={"sizes": (20, 20, 20), "collisions": "suffix"},
+)

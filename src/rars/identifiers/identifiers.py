@@ -7,6 +7,7 @@ taken, so ten at once get what ten calls with one item each would give them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,26 +17,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pydantic import ValidationError
 
 from rars import artifacts
-from rars.config import IdentifierSettings
+from rars.arrays import Codes, Floats, Longs
+from rars.config import IdentifierSettings, checked
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers import collisions, placement
-from rars.identifiers.blocks import Floats
+from rars.identifiers.categories import LEVELS, catalogue_categories
 from rars.identifiers.embed import item_vectors
 from rars.identifiers.health import Health, check_health, measure_health
-from rars.identifiers.keys import Codes, Longs, row_keys
+from rars.identifiers.learners import LEARNERS, Scene
 from rars.identifiers.maps import Maps
-from rars.identifiers.naive import RandomDigits
-from rars.identifiers.quantizer import (
-    Advance,
-    Distances,
-    Quantizer,
-    load_quantizer,
-    save_quantizer,
-)
+from rars.identifiers.quantizer import Distances, Quantizer
+from rars.identifiers.quantizers import load_quantizer, save_quantizer
+from rars.progress import SILENT, Tell
 
 KIND = "identifiers"
 
@@ -79,11 +75,11 @@ class Identifiers:
     def assign(self, vectors: Floats | None, ids: Sequence[str]) -> Codes:
         """Codes of new items, (m, depth), in the order given; nothing else changes.
 
-        ``vectors`` are in ``item_space``; random digits need none.
+        ``vectors`` are in ``item_space``; a quantiser that takes none needs none.
         """
         new = _unique_ids(ids, self.item_ids)
-        if isinstance(self.quantizer, RandomDigits):
-            return self.quantizer.number(self._free_positions(len(new)))
+        if not self.quantizer.takes_vectors:
+            return self.quantizer.place_new(len(new), self.codes)
         if vectors is None or len(vectors) != len(new):
             count = 0 if vectors is None else len(vectors)
             raise RarsError(f"{len(new)} new items need as many vectors, not {count}.")
@@ -111,16 +107,6 @@ class Identifiers:
         names = pa.concat_arrays([self.item_ids, pa.array(list(ids), pa.string())])
         return replace(self, item_ids=names, codes=np.concatenate([self.codes, codes]))
 
-    def removed(self, ids: Sequence[str]) -> Identifiers:
-        """The same identifiers without some items; an unknown id is an error."""
-        gone = pa.array(list(ids), pa.string())
-        unknown = gone.filter(pc.invert(pc.is_in(gone, self.item_ids)))
-        if len(unknown):
-            raise RarsError(f"There is no item {unknown[0].as_py()!r} to remove.")
-        stay = pc.invert(pc.is_in(self.item_ids, gone))
-        kept = stay.to_numpy(zero_copy_only=False)
-        return replace(self, item_ids=self.item_ids.filter(stay), codes=self.codes[kept])
-
     def save(self, folder: Path) -> None:
         """Write the artefact's folder, whole or not at all."""
         with artifacts.writing(folder, kind=KIND) as draft:
@@ -146,8 +132,8 @@ class Identifiers:
         # ``read_table`` would import pandas for nothing.
         ids = pq.ParquetFile(artifact.folder / "items.parquet").read()["id"].combine_chunks()
         try:
-            settings = IdentifierSettings.model_validate(meta["settings"])
-        except ValidationError as error:
+            settings = checked(IdentifierSettings, meta["settings"], "identifiers")
+        except RarsError as error:
             raise RarsError(f"{folder} was written with settings unknown here: {error}.") from error
         return cls(
             item_ids=ids,
@@ -178,60 +164,49 @@ class Identifiers:
         settled[:, -1] = placement.settle(self.codes, codes, distances, limit=limit, full=full)
         return settled
 
-    def _free_positions(self, count: int) -> Longs:
-        """The first positions of the permutation, from the number of items on, that nobody has."""
-        assert isinstance(self.quantizer, RandomDigits)
-        found = np.zeros(0, dtype=np.int64)
-        start = len(self.codes)
-        while len(found) < count:
-            tried = np.arange(start, start + count - len(found), dtype=np.int64)
-            both = np.concatenate([self.codes, self.quantizer.number(tried)])
-            keys = row_keys(both)
-            free = ~np.isin(keys[len(self.codes) :], keys[: len(self.codes)])
-            found = np.concatenate([found, tried[free]])
-            start += len(tried)
-        return found
-
 
 def learn_identifiers(
     dataset: Dataset,
     settings: IdentifierSettings,
     *,
     vectors: Floats | None = None,
-    maps: Maps | None = None,
     cache: Path | None = None,
     device: str = "cpu",
-    advance: Advance | None = None,
+    tell: Tell = SILENT,
 ) -> Identifiers:
-    """Embed the items (unless ``vectors`` are given), fit the learner, encode, resolve collisions.
+    """Embed the items, fit their vectors to the judgments if asked, fit the learner, encode, resolve
+    collisions.
 
-    ``maps`` turn the vectors first; whoever sets ``settings.fit`` learns them (``rars.baselines``).
-    ``advance`` counts anew for each of the two long steps: embedding (items) and fitting.
+    ``vectors`` are the items' where they are there already, as the embedder would make them.
     """
     if not dataset.n_items:
-        raise RarsError(f"{dataset.folder} has no items to learn identifiers for.")
-    if settings.learner == "naive":
-        return _learn_naive(dataset, settings)
-    digest = ""
-    if vectors is None:
-        vectors, digest = item_vectors(
-            dataset, settings.embedder, cache=cache, device=device, advance=advance
-        )
-    if len(vectors) != dataset.n_items:
+        raise RarsError(f"{dataset.where} has no items to learn identifiers for.")
+    if vectors is not None and len(vectors) != dataset.n_items:
         raise RarsError(f"{dataset.n_items} items need as many vectors, not {len(vectors)}.")
-    if maps is not None:
-        vectors = maps.items(vectors)
-    quantizer = fit_quantizer(vectors, settings, device=device, advance=advance)
-    codes = quantizer.encode(vectors)
-    check_health(measure_health(codes[:, :1], quantizer.sizes[:1]))
-    resolved = collisions.resolve(
-        settings.collisions,
-        codes,
-        quantizer.sizes,
-        _distances(quantizer, vectors, codes),
-        limit=settings.cap,
-    )
-    check_health(measure_health(resolved.codes, resolved.sizes))
+    learner = LEARNERS[settings.learner]
+
+    @functools.cache
+    def frozen() -> tuple[Floats, str]:
+        if vectors is not None:
+            return vectors, ""
+        name = settings.embedder
+        with tell.stage("embedding") as advance:
+            return item_vectors(dataset, name, cache=cache, device=device, advance=advance)
+
+    categories = None
+    if learner.reads_categories(settings.own):
+        categories = catalogue_categories(dataset, LEVELS, lambda: frozen()[0], settings.seed)
+    points, digest, maps = None, "", None
+    if learner.needs_vectors:
+        points, digest = frozen()
+        maps = _fitted(dataset, settings, points, cache=cache, device=device, tell=tell)
+        points = points if maps is None else maps.items(points)
+    elif settings.fit is not None:
+        tell.say(f"The learner {settings.learner!r} reads no vectors: there is nothing to fit.")
+    with tell.stage("identifiers") as advance:
+        scene = Scene(dataset, points, categories, settings.sizes, settings.seed, device, advance)
+        quantizer = learner.fit(scene, settings.own)
+        resolved = _resolved(quantizer, scene, settings)
     return Identifiers(
         item_ids=dataset.item_ids,
         codes=resolved.codes,
@@ -245,50 +220,51 @@ def learn_identifiers(
     )
 
 
-def fit_quantizer(
-    vectors: Floats,
+def _fitted(
+    dataset: Dataset,
     settings: IdentifierSettings,
+    vectors: Floats,
     *,
-    device: str = "cpu",
-    advance: Advance | None = None,
-) -> Quantizer:
-    """Fit the chosen learner on vectors (n, input)."""
-    sizes, seed = settings.sizes, settings.seed
-    iterations, points = settings.iterations, settings.points
-    match settings.learner:
-        case "residual-kmeans":
-            from rars.identifiers.kmeans import fit_residual_kmeans
+    cache: Path | None,
+    device: str,
+    tell: Tell,
+) -> Maps | None:
+    if settings.fit is None:
+        return None
+    from rars.identifiers.fitting import fitted  # brings torch
 
-            return fit_residual_kmeans(
-                vectors, sizes, seed=seed, iterations=iterations, points=points, advance=advance
-            )
-        case "hierarchical-kmeans":
-            from rars.identifiers.hierarchical import fit_hierarchical_kmeans
-
-            return fit_hierarchical_kmeans(
-                vectors, sizes, seed=seed, iterations=iterations, points=points, advance=advance
-            )
-        case "rqvae":
-            from rars.identifiers.rqvae import fit_rqvae
-
-            return fit_rqvae(
-                vectors, sizes, settings.rqvae, seed=seed, device=device, advance=advance
-            )
-        case "naive":
-            return RandomDigits.for_items(len(vectors), seed)
-
-
-def _learn_naive(dataset: Dataset, settings: IdentifierSettings) -> Identifiers:
-    digits = RandomDigits.for_items(dataset.n_items, settings.seed)
-    return Identifiers(
-        item_ids=dataset.item_ids,
-        codes=digits.number(np.arange(dataset.n_items)),
-        sizes=digits.sizes,
-        quantizer=digits,
-        settings=settings,
-        dataset=dataset.digest,
-        report={"before": 0, "after": 0, "moved": 0},
+    return fitted(
+        dataset,
+        settings.embedder,
+        settings.fit,
+        items=vectors,
+        seed=settings.seed,
+        cache=cache,
+        device=device,
+        tell=tell,
     )
+
+
+def _resolved(
+    quantizer: Quantizer, scene: Scene, settings: IdentifierSettings
+) -> collisions.Resolution:
+    """The codes of a catalogue, after the collision policy."""
+    sizes, policy = quantizer.sizes, settings.collisions
+    if not quantizer.takes_vectors:
+        nobody = np.empty((0, len(sizes)), dtype=np.int32)
+        codes = quantizer.place_new(scene.dataset.n_items, nobody)
+        return collisions.Resolution(codes, sizes, 0, 0, 0)
+    if quantizer.variable_length and policy != "share":
+        raise RarsError(
+            f"identifiers.collisions = {policy!r} needs identifiers of one length, which those of the "
+            f"learner {settings.learner!r} are not; use 'share'."
+        )
+    codes = quantizer.encode(scene.points)
+    check_health(measure_health(codes[:, :1], sizes[:1]))
+    distances = _distances(quantizer, scene.points, codes)
+    resolved = collisions.resolve(policy, codes, sizes, distances, limit=settings.cap)
+    check_health(measure_health(resolved.codes, resolved.sizes))
+    return resolved
 
 
 def _distances(quantizer: Quantizer, vectors: Floats, codes: Codes) -> collisions.DistancesOf:

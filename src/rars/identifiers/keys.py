@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Codes = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
+from rars.arrays import Codes, Longs
 
 _ROOM = 2**62
 

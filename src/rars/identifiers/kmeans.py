@@ -6,14 +6,27 @@ centroid and no more, so a catalogue of any size costs the same to cluster; enco
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
+from pydantic import PositiveInt
 
-from rars.identifiers.blocks import Floats
-from rars.identifiers.quantizer import Advance, Points
+from rars.arrays import Floats, Points
+from rars.config import Section
+from rars.identifiers.learner import Learner, Scene
+from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.residual import ResidualQuantizer
+from rars.progress import Advance
+
+
+class KmeansSettings(Section):
+    """How clusters are found."""
+
+    iterations: PositiveInt = 25
+    """Rounds of each k-means."""
+    points: PositiveInt = 256
+    """Training points per centroid: a larger catalogue is sampled down to points x codes."""
 
 
 def cluster(
@@ -100,3 +113,27 @@ def fit_residual_kmeans(
     drawn = sample(vectors, points * max(sizes), seed)
     books = residual_codebooks(drawn, sizes, seed=seed, iterations=iterations, advance=advance)
     return ResidualQuantizer(books)
+
+
+def fits(learn: Callable[..., Quantizer]) -> Callable[[Scene, KmeansSettings], Quantizer]:
+    """What a learner by k-means does with its scene and settings."""
+
+    def fit(scene: Scene, settings: KmeansSettings) -> Quantizer:
+        return learn(
+            scene.points,
+            scene.sizes,
+            seed=scene.seed,
+            iterations=settings.iterations,
+            points=settings.points,
+            advance=scene.advance,
+        )
+
+    return fit
+
+
+LEARNER = Learner(
+    about="k-means; then k-means on what the first codebook left over; and so on",
+    settings=KmeansSettings,
+    fit=fits(fit_residual_kmeans),
+    defaults={"sizes": (256, 256, 256, 256), "collisions": "repair"},
+)

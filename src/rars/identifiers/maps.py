@@ -1,7 +1,7 @@
 """Two linear maps that turn frozen vectors towards what a catalogue's judgments call relevant.
 
-Owns: applying the maps and keeping them on disk. Learning them is ``rars.baselines.tuning``'s, which is not
-known here. Identifiers made of turned item vectors group what people want together, and a query's turned
+Owns: applying the maps and keeping them on disk. ``fitting`` learns them, which is not known
+here. Identifiers made of turned item vectors group what people want together, and a query's turned
 vector points at the right codewords before any retriever is trained.
 
 z = x + x W, scaled to length one; one W for queries, one for items.
@@ -16,8 +16,8 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from rars.arrays import Points
 from rars.errors import RarsError
-from rars.identifiers.quantizer import Points
 
 FILE = "maps.safetensors"
 

@@ -9,17 +9,18 @@ half to the other half, modulo that half's range, which can always be undone; so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from rars.arrays import Codes, Floats, Longs, Points
+from rars.config import NoSettings
 from rars.errors import RarsError
-from rars.identifiers.blocks import Floats
-from rars.identifiers.keys import Codes, Longs
-from rars.identifiers.quantizer import Distances, Points
+from rars.identifiers.keys import row_keys
+from rars.identifiers.learner import Learner, Scene
+from rars.identifiers.quantizer import Distances, Tensors
 
 _ROUNDS = 8
 Words = npt.NDArray[np.uint64]
@@ -34,6 +35,9 @@ class RandomDigits:
     """
 
     kind: ClassVar[str] = "random digits"
+    shared_codebooks: ClassVar[bool] = False
+    takes_vectors: ClassVar[bool] = False
+    variable_length: ClassVar[bool] = False
 
     digits: int
     seed: int
@@ -63,6 +67,18 @@ class RandomDigits:
         places = 10 ** np.arange(self.digits - 1, -1, -1, dtype=np.uint64)
         return (values[:, None] // places % np.uint64(10)).astype(np.int32)
 
+    def place_new(self, count: int, taken: Codes) -> Codes:
+        """The first numbers of the permutation, from the number of taken ones on, that nobody has."""
+        found = np.zeros(0, dtype=np.int64)
+        start = len(taken)
+        while len(found) < count:
+            tried = np.arange(start, start + count - len(found), dtype=np.int64)
+            keys = row_keys(np.concatenate([taken, self.number(tried)]))
+            free = ~np.isin(keys[len(taken) :], keys[: len(taken)])
+            found = np.concatenate([found, tried[free]])
+            start += len(tried)
+        return self.number(found)
+
     def encode(self, vectors: Floats) -> Codes:
         """Not possible: a random number does not follow from a vector."""
         raise RarsError(
@@ -72,6 +88,10 @@ class RandomDigits:
     def last_distances(self, vectors: Floats, codes: Codes) -> Distances:
         """Not possible, as ``encode``."""
         raise RarsError("Random digits have no distances; the only collision policy is 'share'.")
+
+    def codewords(self, depth: int) -> Points:
+        """Not possible: a digit stands for nothing."""
+        raise RarsError("Random digits have no codewords.")
 
     def project(self, vectors: Floats) -> Points:
         """Not possible, as ``encode``."""
@@ -90,7 +110,7 @@ class RandomDigits:
         return {"digits": np.array([self.digits]), "seed": np.array([self.seed])}
 
     @classmethod
-    def restore(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> RandomDigits:
+    def restore(cls, tensors: Tensors) -> RandomDigits:
         """Build it again from ``tensors``."""
         return cls(int(tensors["digits"][0]), int(tensors["seed"][0]))
 
@@ -110,3 +130,17 @@ def _mixed(words: Words) -> Words:
     words = (words ^ (words >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     words = (words ^ (words >> np.uint64(29))) * np.uint64(0xD6E8FEB86659FD93)
     return words ^ (words >> np.uint64(32))
+
+
+def _fit(scene: Scene, settings: NoSettings) -> RandomDigits:
+    return RandomDigits.for_items(scene.dataset.n_items, scene.seed)
+
+
+LEARNER = Learner(
+    about="random decimal digits, every number once: identifiers without meaning, as a control",
+    settings=NoSettings,
+    fit=_fit,
+    defaults={"collisions": "share"},
+    takes_sizes=False,
+    needs_vectors=False,
+)

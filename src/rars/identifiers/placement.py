@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rars.identifiers.keys import Codes, Longs, grouped, row_keys
+from rars.arrays import Codes, Longs
+from rars.identifiers.keys import grouped, row_keys
 from rars.identifiers.quantizer import Distances
 
 Full = Literal["nearest", "emptiest", "refuse"]

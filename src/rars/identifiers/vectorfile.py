@@ -18,8 +18,9 @@ import safetensors
 import safetensors.numpy
 
 from rars import artifacts
+from rars.arrays import Points
 from rars.errors import RarsError
-from rars.identifiers.quantizer import Points
+from rars.identifiers.embedder import Embedder, EmbedderKind
 
 _ROWS = 65536
 
@@ -93,3 +94,20 @@ def _check_finite(vectors: npt.NDArray[Any], path: Path) -> None:
             raise RarsError(
                 f"{path} has a number that is not finite in row {start + bad.argmax()}."
             )
+
+
+def _ready(source: str, item_ids: pa.Array) -> tuple[Points, str]:
+    path = Path(source)
+    return read_vectors(path, item_ids), artifacts.digest_file(path)
+
+
+def _refused(source: str, device: str) -> Embedder:
+    raise RarsError(f"Embedder 'file:{source}' holds ready vectors and cannot embed a new text.")
+
+
+EMBEDDER = EmbedderKind(
+    about="ready vectors of the items: .npy or .safetensors, ids beside them",
+    open=_refused,
+    source="PATH",
+    ready=_ready,
+)

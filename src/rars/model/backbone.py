@@ -6,16 +6,16 @@ from their saved configurations. Ignores identifiers: code tables belong to the 
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
+from rars.checkpoints import located
 from rars.errors import RarsError
+from rars.model.stacks import Shape, Stack
 
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"d_model": 128, "d_kv": 32, "num_heads": 4, "d_ff": 512, "num_layers": 2},
@@ -117,8 +117,14 @@ def check(backbone: str) -> None:
             AutoConfig.from_pretrained(located(name))
 
 
-def rebuild(facts: dict[str, Any]) -> Backbone:
-    """The same modules with fresh weights, from saved configurations."""
+def rebuild(facts: dict[str, Any], *, trained: bool = False) -> Backbone:
+    """The same modules with fresh weights, from saved configurations.
+
+    ``trained``: for weights that are learned already, without the library where it can be done without.
+    """
+    if trained and facts["decoder"] is None and (shape := Shape.of(facts["encoder"])) is not None:
+        layers = facts["layers"] or shape.decoder_layers
+        return Backbone(Stack(shape), Stack(shape, decoder=True), layers, facts)
     from transformers import AutoModel
 
     model = AutoModel.from_config(_config(facts["encoder"]))
@@ -128,17 +134,6 @@ def rebuild(facts: dict[str, Any]) -> Backbone:
         return Backbone(encoder, decoder, layers, facts)
     other = AutoModel.from_config(_config(facts["decoder"]))
     return Backbone(model, other.decoder, other.config.num_decoder_layers, facts)
-
-
-def located(name: str) -> str:
-    """A folder or hub name as given; ``package:NAME`` is the ``model`` folder of an installed package."""
-    kind, _, package = name.partition(":")
-    if kind != "package":
-        return name
-    found = importlib.util.find_spec(package)
-    if found is None or not found.submodule_search_locations:
-        raise RarsError(f"The package {package!r}, which should hold a model, is not installed.")
-    return str(Path(found.submodule_search_locations[0]) / "model")
 
 
 @contextmanager

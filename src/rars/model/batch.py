@@ -1,6 +1,6 @@
 """A batch of whole queries: texts, and the prefix trees of their relevant identifiers.
 
-Owns: the tensors one training step reads. ``rars.training.packing`` fills them, the retriever decodes them
+Owns: the tensors one training step reads. ``rars.training.packing`` fills them, the model decodes them
 in one pass, and every objective reads its targets from them. Ignores where they come from.
 
 Shapes: queries B, encoder tokens S, decoder rows T. Depths are those of the parent: the refinement at
@@ -9,7 +9,7 @@ depth l takes a prefix of l codes to its children of l + 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 import torch
@@ -23,6 +23,8 @@ def _moved(value: Any, device: torch.device) -> Any:
         return value.to(device, non_blocking=True)
     if isinstance(value, tuple):
         return tuple(_moved(part, device) for part in value)
+    if isinstance(value, dict):
+        return {name: _moved(part, device) for name, part in value.items()}
     if hasattr(value, "__dataclass_fields__"):
         return moved(value, device)
     return value
@@ -90,6 +92,30 @@ class CategoryTargets:
 
 
 @dataclass(frozen=True)
+class Candidates:
+    """Lists of items that a loss term asked for (negatives, ranked lists), packed to be decoded in one pass.
+
+    Every relevant item of a query is in its list, beside the further ones; m items in all.
+
+    ``query``       (m,) the query's row in the batch; non-decreasing
+    ``item``        (m,) the catalogue row
+    ``mass``        (m,) mu(d|q); 0 for an item that is not relevant
+    ``rank``        (m,) its place in the source's ranking, from 0; -1 where the source did not list it
+    ``edge``        (m, L) its code at depth l is edge ``edge[:, l]`` of refinement l; -1 after its end
+    ``positions``, ``visible``, ``refinements``  as in a batch
+    """
+
+    query: Tensor
+    item: Tensor
+    mass: Tensor
+    rank: Tensor
+    edge: Tensor
+    positions: Tensor
+    visible: Tensor
+    refinements: tuple[Refinement, ...]
+
+
+@dataclass(frozen=True)
 class Batch:
     """Everything one step needs.
 
@@ -102,6 +128,7 @@ class Batch:
     ``weight``            (B,) the weight of each query (1, less for pseudo-queries)
     ``n_pairs``           total weight of (query, item) pairs, ``n_queries`` of queries: over the global
                           batch, where several processes share it
+    ``candidates``        what terms asked for, by the term's name
     """
 
     tokens: Tensor
@@ -115,3 +142,4 @@ class Batch:
     weight: Tensor
     n_pairs: float
     n_queries: float
+    candidates: dict[str, Candidates] = field(default_factory=dict)

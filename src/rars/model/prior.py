@@ -22,22 +22,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from rars.arrays import Floats, Ints
 from rars.tree import PrefixTree, SidVocabulary
 
 OWN_PART = 0.1
 """How much the decoder's own logits count at first."""
 OWN_PART_BESIDE = 0.35
 """How much they count when they were learned without the prior, and no held-out query says how much."""
-
-Ints = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.floating[Any]]
 
 
 class SemanticPrior(nn.Module):
@@ -67,22 +63,22 @@ class SemanticPrior(nn.Module):
         """Each code's own term: logits (..., choices) for query vectors (..., dim)."""
         return self.scales[depth] * (vectors @ self.codewords(depth).T)
 
-    def of_nodes(self, measure: Measure, vectors: Tensor, weight: float = 1.0) -> list[Floats]:
+    def of_nodes(self, measure: PriorMeasure, vectors: Tensor, weight: float = 1.0) -> list[Floats]:
         """Each node's term in the projected form, times ``weight``: (queries, nodes) for each depth."""
         scales = (weight * self.scales).tolist()
         shares = measure.log_shares(vectors.cpu().numpy())
         return [scale * share for scale, share in zip(scales, shares, strict=True)]
 
-    def measure(self, tree: PrefixTree, vocabulary: SidVocabulary) -> Measure | None:
+    def measure(self, tree: PrefixTree, vocabulary: SidVocabulary) -> PriorMeasure | None:
         """p0 over the identifiers of a catalogue, as sharp as it was calibrated; None in the other form."""
         if not self.projected:
             return None
         words = [self.codewords(depth).detach().cpu().numpy() for depth in range(tree.depth)]
-        return Measure(tree, vocabulary, words, float(self.sharpness))
+        return PriorMeasure(tree, vocabulary, words, float(self.sharpness))
 
 
 @dataclass(frozen=True, eq=False)
-class Measure:
+class PriorMeasure:
     """p0(s|q) ~ exp(sharpness q . x(s)) over the identifiers of a tree."""
 
     tree: PrefixTree

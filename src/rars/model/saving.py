@@ -24,8 +24,8 @@ from rars.model import backbone as backbones
 from rars.model.categories import CategoryStates
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
+from rars.model.identifier_model import IdentifierModel
 from rars.model.prior import SemanticPrior
-from rars.model.retriever import Retriever
 from rars.model.tokenizer import QueryTokenizer
 from rars.tree import SidVocabulary
 from rars.tree.categories import CategoryTree
@@ -65,7 +65,7 @@ class Architecture:
 class Ready:
     """A retriever with its tokenizer and architecture."""
 
-    model: Retriever
+    model: IdentifierModel
     tokenizer: QueryTokenizer
     architecture: Architecture
 
@@ -134,7 +134,7 @@ def load(folder: Path) -> Ready:
         raise RarsError(
             f"{folder / CONFIG} is of another version of rars ({error}); train the model again."
         ) from error
-    model = _assemble(architecture, backbones.rebuild(architecture.backbone))
+    model = _assemble(architecture, backbones.rebuild(architecture.backbone, trained=True))
     try:
         weights = safetensors.torch.load_file(folder / WEIGHTS)
         model.load_state_dict(weights)
@@ -159,7 +159,7 @@ def _backbone(settings: ModelSettings, vocabulary: int) -> backbones.Backbone:
             )
 
 
-def _assemble(architecture: Architecture, made: backbones.Backbone) -> Retriever:
+def _assemble(architecture: Architecture, made: backbones.Backbone) -> IdentifierModel:
     decoder = Decoder(made.decoder, made.decoder_layers)
     encoder = QueryEncoder(
         made.encoder,
@@ -177,11 +177,11 @@ def _assemble(architecture: Architecture, made: backbones.Backbone) -> Retriever
     if architecture.prior:
         projected = architecture.prior_form == "identifiers"
         prior = SemanticPrior(architecture.prior, slots, projected=projected)
-    return Retriever(encoder, decoder, slots, categories, prior)
+    return IdentifierModel(encoder, decoder, slots, categories, prior)
 
 
 def _use_codewords(
-    model: Retriever, codewords: Sequence[npt.NDArray[np.float32]], *, aligned: bool
+    model: IdentifierModel, codewords: Sequence[npt.NDArray[np.float32]], *, aligned: bool
 ) -> None:
     """Let codebooks start the prior and (``aligned``) the code tables.
 

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from rars import artifacts
 from rars.errors import RarsError
 
 PAD, EOS = "<pad>", "</s>"
@@ -65,11 +64,6 @@ class QueryTokenizer:
             raise RarsError(f"{folder / FILE} is not a readable tokenizer: {error}.") from error
         return cls(inner, **facts)
 
-    @property
-    def digest(self) -> str:
-        """Changes with anything that changes token ids."""
-        return artifacts.digest_json([self.inner.to_str(), self.facts])
-
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, max_tokens: int) -> QueryTokenizer:
     """Learn sub-words from catalogue and training queries.
@@ -97,7 +91,8 @@ def pretrained_tokenizer(name: str, max_tokens: int) -> QueryTokenizer:
     """The tokenizer of a checkpoint, by hub name or folder."""
     from transformers import AutoTokenizer
 
-    from rars.model.backbone import loading, located
+    from rars.checkpoints import located
+    from rars.model.backbone import loading
 
     with loading(name):
         known = AutoTokenizer.from_pretrained(located(name))

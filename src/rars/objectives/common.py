@@ -1,20 +1,25 @@
-"""What every objective shares: its signature, its result, and sums inside ragged groups.
+"""What every loss term shares: what a term is, what it is given, its result, and sums inside ragged groups.
 
-An objective is a function ``loss(found, batch, context) -> Total``. It returns a sum over this process's
-part of the batch and the weight to divide by, which is that of the whole batch; so several processes
-that share a batch add up to what one would compute.
+A term is a file: its settings, what it needs, and ``loss(found, batch, context, settings) -> Total``, put
+together as a ``Term``; one line in ``rars.objectives.TERMS`` gives it a name that recipes use.
+
+A loss returns a sum over this process's part of the batch and the weight to divide by, which is that of the
+whole batch; so several processes that share a batch add up to what one would compute.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from rars.model.batch import Refinement
-from rars.model.tree_head import TreeHead
+from rars.config import NoSettings, Section
+from rars.model.batch import Batch, Candidates, Refinement
+from rars.model.categories import CategoryStates
+from rars.model.identifier_model import IdentifierModel, Pass
 
 
 class Total(NamedTuple):
@@ -31,24 +36,73 @@ class Total(NamedTuple):
 
 @dataclass(frozen=True)
 class Context:
-    """What an objective may need beside the pass: settings, the tree head, this step's random numbers.
+    """What a loss may need beside the pass.
 
-    ``normaliser``    what a code of the decoder competes with: its ``depth``, or its legal ``children``
-    ``per_token``     divide identifier likelihoods by their length, as T5's own loss does
-    ``tree_depths``   how many depths the tree losses cover; a uniqueness suffix is left out
-    ``siblings``      high, random, none or all; ``n_siblings`` of them at the most
+    ``normaliser``   what a code of the decoder competes with: its ``depth``, or its legal ``children``
+    ``head``         what this term trains for itself (``Term.head``)
+    ``categories``   the model's category heads and prototypes
+    ``generator``    this step's random numbers
+    ``tree_depths``  how many depths the tree losses cover; a uniqueness suffix is left out
+    ``candidates``   the lists this term asked for (``Term.candidates``)
+    ``scores``       (m, L) log p(s_l | q, s_<l) of every candidate's codes; 0 after its end
     """
 
     normaliser: str = "depth"
-    head: TreeHead | None = None
+    head: Any = None
+    categories: CategoryStates | None = None
     generator: torch.Generator | None = None
-    per_token: bool = True
     tree_depths: int | None = None
-    siblings: str = "high"
-    n_siblings: int = 32
-    temperature: float = 1.0
-    one_path: bool = False
-    contrast: float = 0.1
+    candidates: Candidates | None = None
+    scores: Tensor | None = None
+
+
+class Asked(Section):
+    """Lists of items that a term wants scored: from where, how many a query, and how often anew."""
+
+    source: str = "beam"
+    """A name of ``rars.training.candidates.SOURCES``: beam, bm25, random or judged."""
+    count: int = 16
+    """Items a query, beside its relevant ones."""
+    refresh: int = 1
+    """Epochs until lists that follow the model are made again."""
+
+
+Loss = Callable[[Pass, Batch, Context, Any], Total]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A loss term as recipes list it.
+
+    ``about``       one line; ``title`` what a figure calls it
+    ``settings``    its own settings, which stand beside its weight in a recipe
+    ``weight``      how much it counts where a recipe does not say
+    ``categories``  whether it needs the model's category states
+    ``siblings``    whether it needs all catalogue-legal children of relevance-bearing parents
+    ``head``        makes what the term trains for itself, which is dropped afterwards (the tree head)
+    ``candidates``  the lists of further items that it wants the model to score
+    """
+
+    about: str
+    title: str
+    loss: Loss
+    settings: type[Section] = NoSettings
+    weight: float = 1.0
+    categories: bool = False
+    siblings: bool = False
+    head: Callable[[IdentifierModel, Any], nn.Module] | None = None
+    candidates: Callable[[Any], Asked] | None = None
+
+
+class PerToken(Section):
+    """Of a likelihood of whole identifiers."""
+
+    per_token: bool = True
+    """Divide by the number of codes, as T5's own loss does."""
+
+    def codes(self, batch: Batch) -> int:
+        """What a likelihood of whole identifiers is divided by."""
+        return len(batch.refinements) if self.per_token else 1
 
 
 def group_logsumexp(values: Tensor, group: Tensor, n_groups: int) -> Tensor:
@@ -76,6 +130,17 @@ def decoder_log_probabilities(logits: Tensor, step: Refinement, normaliser: str)
     if normaliser == "children":
         logits = logits.masked_fill(~legal_mask(step, logits.shape[1]), float("-inf"))
     return torch.log_softmax(logits, dim=-1)[step.parent, step.slot]
+
+
+def negative_log_likelihood(
+    found: Pass, batch: Batch, normaliser: str, weight: Callable[[Refinement], Tensor]
+) -> Tensor:
+    """Minus the weighted log-probability of all relevance-bearing codes; ``weight``: of a depth's (m,)."""
+    total = found.logits[0].new_zeros(())
+    for logits, step in zip(found.logits, batch.refinements, strict=True):
+        chosen = decoder_log_probabilities(logits, step, normaliser)
+        total = total - (weight(step) * chosen).sum()
+    return total
 
 
 def divergence(step: Refinement, log_probability: Tensor) -> Tensor:

@@ -10,15 +10,19 @@ Related:           ``grouped`` weights pairs by relevance mass instead; ``tree``
 from __future__ import annotations
 
 from rars.model.batch import Batch
-from rars.model.retriever import Pass
-from rars.objectives.common import Context, Total, decoder_log_probabilities
+from rars.model.identifier_model import Pass
+from rars.objectives.common import Context, PerToken, Term, Total, negative_log_likelihood
 
 
-def loss(found: Pass, batch: Batch, context: Context) -> Total:
+def loss(found: Pass, batch: Batch, context: Context, settings: PerToken) -> Total:
     """Negative log-likelihood of every pair's identifier; shared prefixes are computed once."""
-    total = found.logits[0].new_zeros(())
-    for logits, step in zip(found.logits, batch.refinements, strict=True):
-        chosen = decoder_log_probabilities(logits, step, context.normaliser)
-        total = total - (step.pairs * chosen).sum()
-    codes = len(batch.refinements) if context.per_token else 1
-    return Total(total / codes, batch.n_pairs)
+    total = negative_log_likelihood(found, batch, context.normaliser, lambda step: step.pairs)
+    return Total(total / settings.codes(batch), batch.n_pairs)
+
+
+TERM = Term(
+    about="likelihood of every relevant item's identifier",
+    title="identifier likelihood",
+    loss=loss,
+    settings=PerToken,
+)

@@ -1,4 +1,4 @@
-"""Grouped soft target: complete identifiers weighted by relevance mass. Replaces L_leaf.
+"""Grouped soft target: complete identifiers weighted by relevance mass. Takes the place of ``full_sid``.
 
 Target:            sum_d mu(d|q) log p(s(d)|q), the query's relevance over whole identifiers
 Normalised over:   the choices possible at each depth (or the legal children: ``model.normaliser``)
@@ -11,15 +11,21 @@ Related:           equals ``tree`` plus the entropy of mu under matched paramete
 from __future__ import annotations
 
 from rars.model.batch import Batch
-from rars.model.retriever import Pass
-from rars.objectives.common import Context, Total, decoder_log_probabilities
+from rars.model.identifier_model import Pass
+from rars.objectives.common import Context, PerToken, Term, Total, negative_log_likelihood
 
 
-def loss(found: Pass, batch: Batch, context: Context) -> Total:
+def loss(found: Pass, batch: Batch, context: Context, settings: PerToken) -> Total:
     """Mass-weighted negative log-likelihood; a shared prefix carries the mass of all items below it."""
-    total = found.logits[0].new_zeros(())
-    for logits, step in zip(found.logits, batch.refinements, strict=True):
-        chosen = decoder_log_probabilities(logits, step, context.normaliser)
-        total = total - (step.mass[step.parent] * step.share * chosen).sum()
-    codes = len(batch.refinements) if context.per_token else 1
-    return Total(total / codes, batch.n_queries)
+    total = negative_log_likelihood(
+        found, batch, context.normaliser, lambda step: step.mass[step.parent] * step.share
+    )
+    return Total(total / settings.codes(batch), batch.n_queries)
+
+
+TERM = Term(
+    about="likelihood of whole identifiers, weighted by relevance mass",
+    title="identifier likelihood, by mass",
+    loss=loss,
+    settings=PerToken,
+)

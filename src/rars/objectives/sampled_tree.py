@@ -3,7 +3,7 @@
 Target:            one child drawn from mu_l(.|u,q) at every relevance-bearing parent; with ``one_path``, the
                    parents and children of one item drawn from mu(d|q) per query
 Normalised over:   the same candidates as ``tree``
-Weight:            the parents' mass (1 along a drawn path); mean over queries; lambda_tree
+Weight:            the parents' mass (1 along a drawn path); mean over queries
 Gradient reaches:  the tree head and the shared query encoder; never the decoder
 Related:           its expected gradient is that of ``tree``, with variance 1 - ||mu||^2 at each parent
                    (Eq. gradient-variance)
@@ -15,23 +15,30 @@ import torch
 from torch import Tensor
 
 from rars.model.batch import Batch, Refinement
-from rars.model.retriever import Pass
-from rars.objectives.candidates import log_probabilities
-from rars.objectives.common import Context, Total
+from rars.model.identifier_model import Pass
+from rars.objectives.common import Context, Term, Total
+from rars.objectives.siblings import HeadSettings, log_probabilities, tree_head
 
 
-def loss(found: Pass, batch: Batch, context: Context) -> Total:
+class SampledSettings(HeadSettings):
+    """The tree head's, and what is drawn."""
+
+    one_path: bool = False
+    """Draw one item a query and follow its path, instead of a child at every relevance-bearing parent."""
+
+
+def loss(found: Pass, batch: Batch, context: Context, settings: SampledSettings) -> Total:
     """Negative log-probability of drawn children, weighted like the distribution they are drawn from."""
-    assert context.head is not None, "the tree loss needs a tree head"
     depths = context.tree_depths or len(batch.refinements)
-    total = found.encoded.pooled.new_zeros(())
+    pooled = found.encoded.pooled
+    total = pooled.new_zeros(())
     weight = reached = batch.weight
     for depth, step in enumerate(batch.refinements[:depths]):
-        if not context.one_path:
+        if not settings.one_path:
             weight = step.mass
         elif depth:
             weight = reached[step.edge]
-        log_p = log_probabilities(context.head, depth, step, found.encoded.pooled, context)
+        log_p = log_probabilities(depth, step, pooled, context, settings)
         chosen = draw(step, context.generator)
         total = total - (weight * log_p[chosen]).sum()
         # Where the drawn path goes on: the chosen child keeps its parent's weight, the others get none.
@@ -50,3 +57,14 @@ def draw(step: Refinement, generator: torch.Generator | None) -> Tensor:
     chosen = torch.zeros(len(step.mass), dtype=torch.long, device=waiting.device)
     chosen[step.parent[winners]] = winners
     return chosen
+
+
+TERM = Term(
+    about="the tree head on drawn one-hot targets",
+    title="branch allocation, drawn",
+    loss=loss,
+    settings=SampledSettings,
+    weight=0.5,
+    siblings=True,
+    head=tree_head,
+)

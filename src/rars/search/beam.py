@@ -5,37 +5,37 @@ the order in which prefixes are expanded. Ignores texts and items.
 
 The encoder runs once a query; the rows before the first code and the query's keys and values are shared by
 all beams; a beam's own path is a handful of cached rows, re-indexed by gather. Evidence is added at every
-legal step, so it decides what is pruned. A query with fewer legal identifiers than beams gets fewer results,
-never an illegal or a repeated one.
+legal step, so it decides what is pruned; ending a path is no such step (Eq. rars-score gives EOS none). A
+query with fewer legal identifiers than beams gets fewer results, never an illegal or a repeated one.
+
+The tree, evidence and scores are NumPy arrays of the host; the model's tensors are on its own device. What
+goes from one side to the other is copied by name: ``on`` and ``host``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from rars.arrays import Bools, Floats, Ints
 from rars.model.decoder import Cache, Memory
 from rars.model.encoder import Encoded
-from rars.model.retriever import Retriever
+from rars.model.identifier_model import IdentifierModel
 from rars.objectives.common import group_logsumexp
 from rars.search.evidence import Evidence, beam_maxima
 from rars.search.routing import Admission
 from rars.tree import END, PrefixTree, SidVocabulary
 
-Ints = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.floating[Any]]
-
 NOTHING = -1
 
 
 @dataclass(frozen=True)
-class Found:
+class Paths:
     """Identifiers, best first; ``NOTHING`` where a query has no more.
 
     ``leaves``, ``scores``    (queries, beams) leaves of the tree and their scores
@@ -50,21 +50,44 @@ class Found:
 
 @dataclass(frozen=True)
 class Guide:
-    """What narrows and steers a search beside the model.
+    """What narrows and steers a search beside the model; a setting is one for all queries or one for each.
 
     ``admitted``    the prefixes each query may use; None for all
-    ``evidence``    per query; ``mask`` says at which depths it counts, ``weight`` how much (lambda_comp)
+    ``evidence``    one a query, None for one that goes without
+    ``mask``        (depth,) or (queries, depth): where evidence counts
+    ``weight``      or (queries,): how much (lambda_comp)
+    ``ends``        or (queries,): whether evidence also counts where an identifier ends: the paper gives EOS
+                    none, but bounds must come down to the identifier's own (``Bound``)
     ``normaliser``  the one the model was trained with: over its ``depth``, or over its legal ``children``
+    ``score``       what a code adds: its log-``probability``, or the raw ``logit`` (as RIPOR does)
     ``prior``       what the model's prior gives each node, (queries, nodes) for each depth, where it is
                     projected onto the tree
     """
 
     admitted: Admission | None = None
-    evidence: Sequence[Evidence] | None = None
-    mask: tuple[bool, ...] = ()
-    weight: float = 2.0
+    evidence: Sequence[Evidence | None] | None = None
+    mask: npt.ArrayLike = ()
+    weight: npt.ArrayLike = 2.0
+    ends: npt.ArrayLike = False
     normaliser: str = "depth"
+    score: str = "probability"
     prior: Sequence[Floats] | None = None
+
+    def added(self, tree: PrefixTree, depth: int, query: Ints, node: Ints, queries: int) -> Floats:
+        """What evidence adds at nodes at ``depth + 1``; ``query`` (sorted) says whose each is."""
+        if self.evidence is None:
+            return np.zeros(len(node))
+        counts = np.broadcast_to(np.asarray(self.mask, dtype=bool), (queries, tree.depth))[:, depth]
+        used = [one if here else None for one, here in zip(self.evidence, counts, strict=True)]
+        if all(one is None for one in used):
+            return np.zeros(len(node))
+        found = np.broadcast_to(self.weight, queries)[query] * beam_maxima(
+            used, depth + 1, query, node
+        )
+        ended = tree.codes[depth][node] == END
+        if ended.any():
+            found[ended & ~np.broadcast_to(self.ends, queries)[query]] = 0.0
+        return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +106,8 @@ class Begun:
 
     @classmethod
     @torch.inference_mode()
-    def of(cls, model: Retriever, encoded: Encoded) -> Begun:
-        """Think once; whoever needs what came of it reads it here."""
+    def of(cls, model: IdentifierModel, encoded: Encoded) -> Begun:
+        """Run the category steps of encoded queries once; routing and beam share the result."""
         memory = model.decoder.memory(encoded.states, encoded.mask)
         inputs, latents = model.think(memory)
         hidden, cache = model.decoder.prefix(inputs, memory)
@@ -96,9 +119,19 @@ class Begun:
         return len(self.hidden)
 
 
+def on(device: torch.device, values: npt.NDArray[np.generic]) -> Tensor:
+    """A host array as a tensor of the model's device."""
+    return torch.from_numpy(values).to(device)
+
+
+def host(values: Tensor) -> npt.NDArray[np.float64]:
+    """A tensor of any device as a host array of doubles, in which scores are added up."""
+    return np.asarray(values.cpu().double().numpy())
+
+
 @torch.inference_mode()
 def beam_search(
-    model: Retriever,
+    model: IdentifierModel,
     tree: PrefixTree,
     vocabulary: SidVocabulary,
     begun: Begun,
@@ -106,7 +139,7 @@ def beam_search(
     projected: Tensor | None = None,
     width: int = 100,
     guide: Guide = Guide(),
-) -> Found:
+) -> Paths:
     """The ``width`` best identifiers of each query."""
     hidden, cache = begun.hidden, begun.cache
     beams = _Beams.start(len(begun), tree.depth)
@@ -114,23 +147,22 @@ def beam_search(
         logits = model.logits(depth, hidden, None if projected is None else projected[:, None])
         beams = _advance(tree, vocabulary, depth, beams, logits, width, guide)
         if depth + 1 < tree.depth:
-            cache = cache.reordered(torch.from_numpy(beams.came_from))
+            cache = cache.reordered(on(hidden.device, beams.came_from))
             inputs = code_rows(model, tree, vocabulary, depth, beams.nodes)
             hidden, cache = model.decoder.step(inputs, cache, begun.memory)
-    return Found(beams.nodes, beams.scores, beams.model, beams.evidence)
+    return Paths(beams.nodes, beams.scores, beams.model, beams.evidence)
 
 
 def code_rows(
-    model: Retriever, tree: PrefixTree, vocabulary: SidVocabulary, depth: int, nodes: Ints
+    model: IdentifierModel, tree: PrefixTree, vocabulary: SidVocabulary, depth: int, nodes: Ints
 ) -> Tensor:
     """The decoder inputs (..., d) that follow nodes at ``depth + 1``; any row where there is no node."""
-    if not vocabulary.slots[
-        depth
-    ]:  # every identifier has ended before: nothing is read from these rows
+    if not vocabulary.slots[depth]:
+        # Every identifier has ended before: nothing is read from these rows.
         return model.start.expand(*nodes.shape, -1)
     code = np.maximum(tree.codes[depth][np.maximum(nodes, 0)], 0)
-    slots = torch.from_numpy(vocabulary.slot(code, depth).astype(np.int64))
-    rows: Tensor = model.code_inputs[depth](slots)
+    slots = vocabulary.slot(code, depth).astype(np.int64)
+    rows: Tensor = model.code_inputs[depth](on(model.start.device, slots))
     return rows
 
 
@@ -176,9 +208,7 @@ def _advance(
         allowed = guide.admitted.allows(depth, flat // wide, child)
         flat, child, gained = flat[allowed], child[allowed], gained[allowed]
     query = flat // wide
-    added: Floats = np.zeros(len(child))
-    if guide.evidence is not None and guide.mask[depth]:
-        added = guide.weight * beam_maxima(guide.evidence, depth + 1, query, child)
+    added = guide.added(tree, depth, query, child, n)
     total = beams.scores.ravel()[flat] + gained + added
     chosen, missing = _best(total, query, n, width, ranked=depth + 1 == tree.depth)
     if not len(child):  # no query admits anything here
@@ -197,9 +227,7 @@ def _advance(
     )
 
 
-def _best(
-    total: Floats, query: Ints, n: int, width: int, *, ranked: bool
-) -> tuple[Ints, npt.NDArray[np.bool_]]:
+def _best(total: Floats, query: Ints, n: int, width: int, *, ranked: bool) -> tuple[Ints, Bools]:
     """For each query the indices of its best totals, and where it has no more.
 
     Of equal totals the first are taken. In the order given, or (``ranked``) best first.
@@ -244,7 +272,7 @@ def step_gain(
     logits: Tensor,
     guide: Guide,
 ) -> Floats:
-    """Log-probability of each child given its beam; going on after the end costs nothing."""
+    """What each child adds to its beam (``Guide.score``); going on after the end costs nothing."""
     codes = tree.codes[depth][child].astype(np.int64)
     free = np.zeros(len(child), dtype=bool)
     if (codes == END).any():
@@ -253,16 +281,19 @@ def step_gain(
         if free.all():  # also at a depth that no identifier reaches, where there are no logits
             return np.zeros(len(child))
         codes = np.where(free, 0, codes)
-    slots = torch.from_numpy(vocabulary.slot(codes, depth).astype(np.int64))
-    beam = torch.from_numpy(flat)
-    if guide.normaliser == "depth":
+    queries, wide = logits.shape[:2]
+    slots = on(logits.device, vocabulary.slot(codes, depth).astype(np.int64))
+    beam = on(logits.device, flat)
+    normalised = guide.score == "probability"
+    if normalised and guide.normaliser == "depth":
         gained = torch.log_softmax(logits, dim=-1).flatten(0, 1)[beam, slots]
     else:
         gained = logits.flatten(0, 1)[beam, slots]
         if guide.prior is not None:
-            gained = gained + torch.from_numpy(guide.prior[depth][flat // logits.shape[1], child])
-        gained = gained - group_logsumexp(gained, beam, logits.shape[0] * logits.shape[1])[beam]
-    return np.where(free, 0.0, gained.double().numpy())
+            gained = gained + on(logits.device, guide.prior[depth][flat // wide, child])
+        if normalised:
+            gained = gained - group_logsumexp(gained, beam, queries * wide)[beam]
+    return np.where(free, 0.0, host(gained))
 
 
 def items_of(
@@ -270,7 +301,7 @@ def items_of(
 ) -> tuple[Ints, Ints]:
     """The first ``k`` items of a row of leaves, and which place in the row each comes from.
 
-    Items that share an identifier are ordered by evidence, then as in the catalogue.
+    Items that share an identifier are ordered by evidence if there is any, then as in the catalogue.
     """
     leaves = leaves[leaves != NOTHING]
     low, high = tree.item_ranges(tree.depth, leaves)

@@ -15,26 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars.arrays import Bools, Ints, Points
 from rars.data.importing import read_ids, read_items
 from rars.data.problems import quoted
 from rars.data.rules import Named
 from rars.errors import RarsError
-from rars.identifiers import Identifiers
-from rars.identifiers.naive import RandomDigits
+from rars.identifiers import Identifiers, shared_embedder
 from rars.identifiers.texts import joined
+from rars.progress import Advance
 from rars.runs import Run
 from rars.search.index import Change, IndexVersion, changing, home, point, pointer, write_version
-from rars.search.reading import embedder_of
 from rars.search.store import ITEM_FILE
 from rars.tree.categories import NONE, CategoryTree
-
-Ints = npt.NDArray[np.integer[Any]]
-Points = npt.NDArray[np.float32]
-Advance = Callable[[int, int], None]
 
 _UNCHANGED = "the catalogue was not changed"
 
@@ -147,9 +142,10 @@ def _change(
 
 def _embedded(identifiers: Identifiers, new: pa.Table, advance: Advance | None) -> Points | None:
     """Vectors of new items by the embedder of the old ones."""
-    if isinstance(identifiers.quantizer, RandomDigits):
+    quantizer = identifiers.quantizer
+    if not getattr(quantizer, "takes_vectors", quantizer.inputs > 0):
         return None
-    embedder = embedder_of(identifiers.settings.embedder, identifiers.embedder)
+    embedder = shared_embedder(identifiers.settings.embedder, identifiers.embedder)
     texts = joined(new).to_pylist()
     blocks = []
     for start in range(0, len(texts), 1024):
@@ -160,7 +156,7 @@ def _embedded(identifiers: Identifiers, new: pa.Table, advance: Advance | None) 
 
 
 def _categorised(
-    old: CategoryTree | None, stays: slice | npt.NDArray[np.bool_], new: pa.Table | None
+    old: CategoryTree | None, stays: slice | Bools, new: pa.Table | None
 ) -> CategoryTree | None:
     """The model's categories with the items' places in them; the categories themselves never change."""
     if old is None:

@@ -6,37 +6,35 @@ categories and evidence: those are ``rars.search.retriever``'s, for trained runs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from rars.arrays import Ints
 from rars.data import Dataset
 from rars.identifiers import Identifiers
-from rars.model.prior import Measure
-from rars.model.retriever import Retriever
+from rars.model.identifier_model import IdentifierModel
+from rars.model.prior import PriorMeasure
 from rars.model.saving import Ready
-from rars.search.beam import Begun, Found, Guide, beam_search, items_of
+from rars.progress import Advance
+from rars.search.beam import Begun, Guide, Paths, beam_search, items_of
 from rars.search.reading import QueryReader, measure_of, prior_of_nodes
 from rars.tree import PrefixTree
-
-Ints = npt.NDArray[np.integer[Any]]
-Advance = Callable[[int, int], None]
 
 _BATCH = 32
 
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """A retriever, what reads its queries, and the tree it searches."""
+    """A model, what reads its queries, and the tree it searches."""
 
     ready: Ready
     tree: PrefixTree
     reader: QueryReader
-    measure: Measure | None = None
+    measure: PriorMeasure | None = None
 
     @classmethod
     def of(cls, ready: Ready, identifiers: Identifiers) -> Engine:
@@ -51,7 +49,7 @@ class Engine:
         *,
         k: int = 100,
         width: int = 100,
-        model: Retriever | None = None,
+        model: IdentifierModel | None = None,
         advance: Advance | None = None,
     ) -> list[Ints]:
         """The best ``k`` items of every text, as catalogue row numbers."""
@@ -65,8 +63,8 @@ class Engine:
 
     @torch.inference_mode()
     def identify(
-        self, texts: Sequence[str], *, width: int = 100, model: Retriever | None = None
-    ) -> Found:
+        self, texts: Sequence[str], *, width: int = 100, model: IdentifierModel | None = None
+    ) -> Paths:
         """The best identifiers of every text."""
         model = model or self.ready.model
         encoded, projected = self.reader.encode(texts, model=model)
@@ -90,7 +88,7 @@ def recall(
     split: str,
     *,
     k: int = 100,
-    model: Retriever | None = None,
+    model: IdentifierModel | None = None,
     advance: Advance | None = None,
 ) -> npt.NDArray[np.float64]:
     """Recall@k of every query of a split that has a positive item, in the dataset's order."""

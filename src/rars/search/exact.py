@@ -11,21 +11,16 @@ Scores of identifiers are then sums down the tree. Prefixes that no query of the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from rars.arrays import Bools, Floats, Ints
 from rars.model.decoder import Cache
-from rars.model.retriever import Retriever
-from rars.search.beam import NOTHING, Begun, Found, Guide, code_rows, first_largest, step_gain
+from rars.model.identifier_model import IdentifierModel
+from rars.search.beam import NOTHING, Begun, Guide, Paths, code_rows, first_largest, on, step_gain
 from rars.tree import PrefixTree, SidVocabulary
-
-Ints = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
 
 ROWS = 1024
 """Decoder rows of a chunk, over all queries of a batch."""
@@ -33,7 +28,7 @@ ROWS = 1024
 
 @torch.inference_mode()
 def exact_search(
-    model: Retriever,
+    model: IdentifierModel,
     tree: PrefixTree,
     vocabulary: SidVocabulary,
     begun: Begun,
@@ -42,7 +37,7 @@ def exact_search(
     width: int = 100,
     guide: Guide = Guide(),
     rows: int = ROWS,
-) -> Found:
+) -> Paths:
     """The ``width`` best identifiers of each query; what ``beam_search`` finds if it never prunes."""
     gained = tuple(np.zeros((len(begun), tree.n_nodes(d + 1))) for d in range(tree.depth))
     walk = _Walk(model, tree, vocabulary, begun, projected, guide, rows, gained)
@@ -56,7 +51,7 @@ def exact_search(
 class _Walk:
     """One walk over the tree; ``gained[l]`` (queries, nodes at l + 1) is what it fills."""
 
-    model: Retriever
+    model: IdentifierModel
     tree: PrefixTree
     vocabulary: SidVocabulary
     begun: Begun
@@ -94,7 +89,7 @@ class _Walk:
     def _step(self, depth: int, owner: Ints, child: Ints, cache: Cache) -> None:
         """Decode some children, given by the place of their parents in the cache, and go below them."""
         queries = len(self.begun)
-        came_from = torch.from_numpy(owner).expand(queries, -1)
+        came_from = on(self.begun.hidden.device, owner).expand(queries, -1)
         inputs = code_rows(self.model, self.tree, self.vocabulary, depth, child)
         hidden, longer = self.model.decoder.step(
             inputs.expand(queries, -1, -1), cache.reordered(came_from), self.begun.memory
@@ -112,12 +107,12 @@ def _admitted(guide: Guide, depth: int, queries: int, nodes: Ints) -> Bools:
 
 def _evidence(tree: PrefixTree, guide: Guide, depth: int, queries: int) -> Floats:
     """What evidence adds at every node at ``depth + 1``, (queries, nodes)."""
-    every = np.arange(tree.n_nodes(depth + 1))
-    if guide.evidence is None or not guide.mask[depth]:
-        return np.broadcast_to(0.0, (queries, len(every)))
-    return np.stack(
-        [guide.weight * one.prefix_maxima(depth + 1, every) for one in guide.evidence]
-    ).astype(np.float64)
+    nodes = tree.n_nodes(depth + 1)
+    if guide.evidence is None:
+        return np.broadcast_to(0.0, (queries, nodes))
+    query = np.repeat(np.arange(queries), nodes)
+    every = np.tile(np.arange(nodes), queries)
+    return guide.added(tree, depth, query, every, queries).reshape(queries, nodes)
 
 
 def _summed(
@@ -139,7 +134,7 @@ def _ranked(
     gained: tuple[Floats, ...],
     added: tuple[Floats, ...],
     width: int,
-) -> Found:
+) -> Paths:
     """The best leaves, best first and ties in the order of the tree, with their terms at each depth."""
     leaves = first_largest(scores, width)
     order = np.argsort(-np.take_along_axis(scores, leaves, axis=1), axis=1, kind="stable")
@@ -151,4 +146,4 @@ def _ranked(
         model[:, :, depth] = np.take_along_axis(gained[depth], nodes, axis=1)
         evidence[:, :, depth] = np.take_along_axis(added[depth], nodes, axis=1)
         nodes = tree.parents(depth + 1, nodes.ravel()).reshape(nodes.shape)
-    return Found(np.where(best == -np.inf, NOTHING, leaves), best, model, evidence)
+    return Paths(np.where(best == -np.inf, NOTHING, leaves), best, model, evidence)

@@ -5,42 +5,34 @@ Owns: the explanation of one hit. Ignores how it is shown. The terms of the step
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from rars.arrays import Floats
 from rars.search.evidence import Match
-from rars.search.rules import Weighed
+from rars.search.evidence.parts import Weighed
 from rars.search.store import ItemStore
-from rars.tree import PrefixTree
-
-Floats = npt.NDArray[np.floating[Any]]
-
-
-def named(depth: int, code: int) -> str:
-    """A code as people read it.
-
-    >>> named(0, 57), named(3, 154)
-    ('a57', 'd154')
-    """
-    return f"{'abcdefgh'[depth] if depth < 8 else depth}{code}"
+from rars.tree import PrefixTree, code_name
 
 
 @dataclass(frozen=True)
 class Step:
     """One code of the path.
 
-    ``probability``  the model's, of this code given the ones before
+    ``name``         the code as people read it: ``a57``
+    ``model``        what the model added to the score here: a log-probability, or a raw logit
+    ``probability``  the model's, of this code given the ones before; None where raw logits are added up
     ``evidence``     what evidence added to the score here (lambda included)
     ``best``         the item below this prefix with the most evidence: its id and title, what each part of
                      the evidence says of it, and which constraints and words it has
     """
 
+    name: str
     code: int
-    probability: float
+    model: float
+    probability: float | None
     evidence: float
     best_id: str
     best_title: str
@@ -50,7 +42,14 @@ class Step:
     @property
     def term(self) -> float:
         """What the step adds to the score."""
-        return math.log(self.probability) + self.evidence if self.probability > 0 else -math.inf
+        return self.model + self.evidence
+
+    def __str__(self) -> str:
+        """Such as: model 33.8 %  evidence +5.04  = +3.96."""
+        own = (
+            f"{self.model:+.2f}" if self.probability is None else f"{100 * self.probability:5.1f} %"
+        )
+        return f"model {own}  evidence {self.evidence:+.2f}  = {self.term:+.2f}"
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,7 @@ class Explanation:
 
     def __str__(self) -> str:
         """A line a code, then what the item itself has (+) and lacks (-) of what was looked for."""
-        lines = [
-            f"{named(depth, step.code):>6}  model {100 * step.probability:5.1f} %  "
-            f"evidence {step.evidence:+.2f}  = {step.term:+.2f}"
-            for depth, step in enumerate(self.steps)
-        ]
+        lines = [f"{step.name:>6}  {step}" for step in self.steps]
         found = {match.text: "+" if match.matched else "-" for match in reversed(self.reasons)}
         words = [mark + text for text, mark in reversed(found.items())]
         parts = [f"{name} {value:.2f}" for name, value in self.parts.items()]
@@ -93,11 +88,15 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class PathTrace:
-    """What the beam noted about one identifier: its leaf, and (depth,) terms of model and evidence."""
+    """What the beam noted about one identifier: its leaf, and (depth,) terms of model and evidence.
+
+    ``score``  what the model's terms are: log-``probability``, or ``logit``
+    """
 
     leaf: int
     model: Floats
     evidence: Floats
+    score: str = "probability"
 
 
 def best_below(tree: PrefixTree, weighed: Weighed, trace: PathTrace) -> list[int]:
@@ -125,8 +124,10 @@ def explain(
     best = best_below(tree, weighed, trace)
     steps = tuple(
         Step(
+            name=code_name(depth, codes[depth]),
             code=codes[depth],
-            probability=float(np.exp(trace.model[depth])),
+            model=float(trace.model[depth]),
+            probability=float(np.exp(trace.model[depth])) if trace.score == "probability" else None,
             evidence=float(trace.evidence[depth]),
             best_id=shown["id"],
             best_title=shown["title"],

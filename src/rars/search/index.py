@@ -10,7 +10,7 @@ written whole, then the pointer is replaced: a reader sees the old catalogue or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,14 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+from filelock import FileLock, Timeout
 
 from rars import artifacts
+from rars.arrays import Bools, Ints, Points
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
 from rars.identifiers import Identifiers, item_vectors
 from rars.model import saving
+from rars.progress import Advance
 from rars.runs import Run
 from rars.search.evidence import EvidenceIndex
 from rars.search.reading import QueryReader
@@ -34,7 +36,6 @@ from rars.search.store import (
     ITEM_FILE,
     ItemStore,
     Locales,
-    Points,
     Vectors,
     save_vectors,
     write_items,
@@ -43,8 +44,6 @@ from rars.search.store import (
 from rars.tree import PrefixTree
 from rars.tree.categories import CategoryTree
 
-Ints = npt.NDArray[np.integer[Any]]
-Advance = Callable[[int, int], None]
 Event = dict[str, Any]
 
 KIND = "index"
@@ -147,17 +146,18 @@ def next_version(run: Run) -> str:
 @contextmanager
 def changing(run: Run) -> Iterator[None]:
     """Hold the right to change a run's index; one process at a time."""
-    import fcntl
-
     home(run).mkdir(parents=True, exist_ok=True)
-    with (home(run) / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RarsError(
-                f"Another process is changing the index of {run.folder}; try again when it is done."
-            ) from error
+    lock = FileLock(home(run) / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise RarsError(
+            f"Another process is changing the index of {run.folder}; try again when it is done."
+        ) from error
+    try:
         yield
+    finally:
+        lock.release()
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Change:
     categories: CategoryTree | None
     items: Path
     vectors: Points | None
-    keep: npt.NDArray[np.bool_] | None = None
+    keep: Bools | None = None
     new: pa.Table | None = None
     old: IndexVersion | None = None
 
@@ -236,7 +236,7 @@ def build_index(run: Run, *, advance: Advance | None = None) -> str:
     dataset = run.dataset()
     identifiers = Identifiers.load(run.folder / "identifiers")
     if not identifiers.item_ids.equals(dataset.item_ids):
-        raise RarsError(f"The identifiers of {run.folder} are not those of {dataset.folder}.")
+        raise RarsError(f"The identifiers of {run.folder} are not those of {dataset.where}.")
     ready = saving.load(run.folder / "model")
     categories = None
     if ready.architecture.categories:
@@ -245,6 +245,7 @@ def build_index(run: Run, *, advance: Advance | None = None) -> str:
     if QueryReader.of(ready, identifiers).embeds:
         frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
         vectors = identifiers.item_space(frozen)
+    assert dataset.folder is not None  # a run keeps the folder of its dataset
     change = Change("build", identifiers, categories, dataset.folder / ITEM_FILE, vectors)
     with changing(run):
         return write_version(run, change, advance=advance)

@@ -11,16 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars.arrays import Bools
 from rars.errors import RarsError
 from rars.search.evidence.languages import LANGUAGES, language_of
 from rars.search.index import IndexVersion
 from rars.search.store import SEPARATOR
-
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,12 @@ class Narrow:
     allow: Sequence[str] | None = None
     deny: Sequence[str] | None = None
     locale: str | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for restrictions that leave the same."""
+        lists = (None if ids is None else tuple(ids) for ids in (self.allow, self.deny))
+        return (self.category, self.locale, *lists)
 
     @property
     def language(self) -> str | None:

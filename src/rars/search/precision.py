@@ -14,12 +14,12 @@ import torch
 from torch import nn
 
 from rars.errors import RarsError
-from rars.model.retriever import Retriever
+from rars.model.identifier_model import IdentifierModel
 
 Precision = Literal["float32", "int8"]
 
 
-def at_precision(model: Retriever, precision: str) -> Retriever:
+def at_precision(model: IdentifierModel, precision: str) -> IdentifierModel:
     """The model as it was loaded (float32), or with its linear layers replaced in place (int8)."""
     if precision == "float32":
         return model

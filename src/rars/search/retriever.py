@@ -1,126 +1,146 @@
-"""The public face of a trained run: texts in, explained hits out.
+"""A trained run, opened for search: a model and an index version together.
 
-Owns: opening a run for search, batches, and turning found identifiers into hits. Ignores how results are
-printed; what narrows a search is checked by ``rars.search.narrowing``. A retriever does not change once it is
-opened: any number of threads may search with it.
+Owns: opening a run, what a query asks for turned into a plan, batches, and turning found identifiers into
+answers. Ignores how results are shown (``rars.systems``); what narrows a search is checked by
+``rars.search.narrowing``. A retriever does not change once it is opened: any number of threads may search
+with it.
+
+Queries of one batch may differ in everything: those that need another beam width, or an exact search, are
+put into batches of their own; rule, restrictions, categories, locale and k are one a query inside the beam.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from rars import artifacts
+from rars.arrays import Bools, Floats, Ints, Points
+from rars.config import SearchSettings, Section
 from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import saving
-from rars.model.prior import Measure
+from rars.model.identifier_model import IdentifierModel
+from rars.model.prior import PriorMeasure
 from rars.model.saving import Ready
+from rars.progress import Advance
 from rars.runs import Run
-from rars.search.beam import Begun, Found, Guide, beam_search, items_of
+from rars.search.beam import Begun, Guide, Paths, beam_search, host, items_of
+from rars.search.evidence.languages import language_of
+from rars.search.evidence.parts import AskedOf, Weighed, weigh
 from rars.search.exact import exact_search
 from rars.search.explaining import Explanation, PathTrace, explain
 from rars.search.index import MODEL_KIND, IndexVersion, home
 from rars.search.narrowing import Narrow
 from rars.search.precision import Precision, at_precision
-from rars.search.reading import QueryReader, checked, measure_of, prior_of_nodes
-from rars.search.routing import Admission, Routes, Shared, admit_leaves
-from rars.search.rules import Hybrid, Rule, Weighed, weigh
+from rars.search.reading import QueryReader, measure_of, prior_of_nodes
+from rars.search.routing import Admission, Routes, Several, Shared, admit_leaves
+from rars.search.rules import ROUTED, RULES, HybridSettings, Rule, plan
+from rars.search.store import ItemStore
+from rars.systems import Answer, Categories, Hits, Query, check_k, checked, search_many
 from rars.tree import PrefixTree
 
-Ints = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
-Advance = Callable[[int, int], None]
-Categories = int | Literal["auto"] | None
-
-WIDTH = 100
-"""Beams, where no more items are asked for."""
-ROUTED = 3
-"""C, how many categories a query admits under the paper's rules."""
-RULE = "hybrid"
 HYBRID = "hybrid.json"
 EXACT = 50_000
 """Identifiers that a search without pruning may have to score."""
+EXPLAINING = "f"
+"""The evidence that explains a hit of a rule that has none."""
 
 _BATCH = 32
+_CELLS = _BATCH * 100
+"""Queries x beams of one batch."""
 _EXACT_CELLS = 1_000_000
 """Queries x prefixes of one batch of a search without pruning."""
 
+Named = tuple[tuple[str, float], ...]
+"""Category paths and their probabilities."""
 
-@dataclass(frozen=True)
-class Hit:
-    """An item that was found, with what is shown of it."""
 
-    item_id: str
-    score: float
-    title: str
-    brand: str | None = None
-    color: str | None = None
-    category: tuple[str, ...] = ()
-    identifier: tuple[int, ...] = ()
-    explanation: Explanation | None = None
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """What a restriction leaves: marks of items (items,) and leaves (leaves,), and the prefixes above."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        found = {**vars(self), "category": list(self.category), "identifier": list(self.identifier)}
-        if self.explanation is None:
-            del found["explanation"]
-        else:
-            found["explanation"] = self.explanation.as_dict()
-        return found
+    items: Bools
+    leaves: Bools
+    shared: Shared
+
+    @classmethod
+    def of(cls, tree: PrefixTree, items: Bools) -> _Places:
+        leaves = np.zeros(tree.n_leaves, dtype=bool)
+        leaves[tree.leaves_of(np.flatnonzero(items))] = True
+        return cls(items, leaves, Shared.of(tree, leaves))
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """One search, checked: what to look for, and where.
+    """One query, checked: what to look for, and where.
 
-    ``items`` (items,) and ``leaves`` (leaves,) mark what may be found; None for all
-    ``exact``  score every identifier, instead of keeping the best prefixes
+    ``width``       prefixes kept at a depth
+    ``categories``  how many the model chooses; None for the whole catalogue
+    ``places``      what may be found at all; None for everything
     """
 
+    text: str
     k: int
+    width: int
     rule: Rule
     categories: int | None
-    items: Bools | None
-    leaves: Bools | None
+    places: _Places | None
     language: str | None
     exact: bool
+    explain: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
-    """One query's results: catalogue rows, best first, their scores, and what led to them."""
+class _Sentences:
+    """The sentence vectors of a batch, made when first asked for and then shared."""
 
-    items: Ints
-    scores: Floats
-    places: Ints
-    weighed: Weighed | None
-    categories: tuple[tuple[str, float], ...]
+    reader: QueryReader
+    texts: list[str]
+
+    @cached_property
+    def vectors(self) -> Points:
+        return self.reader.vectors(self.texts)
+
+    def of(self, rows: list[int]) -> Points:
+        """The vectors of some texts of the batch."""
+        return self.vectors[rows]
+
+    @property
+    def made(self) -> Points | None:
+        """The vectors, if somebody has asked for them."""
+        found: Points | None = vars(self).get("vectors")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Retriever:
-    """A trained run, opened for search.
+    """A model and the version of the catalogue that it searches; a ``rars.systems.System``.
 
-    ``routes`` are the categories that the model can choose from; ``loose`` are the prefixes of
-    items that are in none of them: no choice of categories leaves those out.
+    ``settings``   what a search does unless it is told otherwise: the recipe's ``[search]``
+    ``hybrid``     the settings of the rule ``hybrid``: chosen on validation queries, or the recipe's
+    ``routes``     the categories that the model can choose from; ``loose``, the prefixes of items that are in
+                   none of them: no choice of categories leaves those out
+    ``measure``    what the model's prior says of this catalogue, where it has one
+    ``precision``  as the model was loaded
     """
 
     run: Run
     ready: Ready
     reader: QueryReader
     index: IndexVersion
+    settings: SearchSettings
+    hybrid: HybridSettings
     routes: Routes | None
     loose: Shared | None
-    hybrid: Hybrid
-    measure: Measure | None = None
+    measure: PriorMeasure | None = None
+    precision: str = "float32"
 
     @classmethod
     def load(
@@ -130,65 +150,132 @@ class Retriever:
         version: str | None = None,
         verify: bool = True,
         precision: Precision = "float32",
+        device: str = "cpu",
     ) -> Retriever:
         """Open a run folder; a damaged part, or an index of another model, is one sentence.
 
+        ``version``    of the catalogue; the current one if not named
         ``precision``  ``int8`` is faster on large models and approximate: scores, and so the order of hits,
                        are not those of ``float32``
+        ``device``     where the model computes, as torch names it
         """
-        run = Run.open(folder)
+        run = Run.open(folder, generative=True)
         index = IndexVersion.load(run, version, verify=verify)
         artifacts.opening(run.folder / "model", kind=MODEL_KIND, verify=verify)
         ready = saving.load(run.folder / "model")
-        ready = replace(ready, model=at_precision(ready.model, precision))
+        model = at_precision(_on_device(ready.model, device, precision), precision)
+        ready = replace(ready, model=model)
         identifiers = Identifiers.load(run.folder / "identifiers", verify=verify)
-        routes = loose = None
-        if index.categories is not None and ready.model.categories is not None:
-            routes = Routes.of(index.categories, index.tree)
-            outside = np.flatnonzero(index.categories.nodes[:, 0] < 0)
-            if len(outside):
-                marks = np.zeros(index.tree.n_leaves, dtype=bool)
-                marks[index.tree.leaves_of(outside)] = True
-                loose = Shared.of(index.tree, marks)
-        reader = QueryReader.of(ready, identifiers)
-        measure = measure_of(ready, index.tree)
-        hybrid = stored_hybrid(run, index)
-        return cls(run, ready, reader, index, routes, loose, hybrid, measure)
+        settings = run.recipe().search
+        routes, loose = _routes(ready, index)
+        return cls(
+            run=run,
+            ready=ready,
+            reader=QueryReader.of(ready, identifiers),
+            index=index,
+            settings=settings,
+            hybrid=tuned_hybrid(run, index) or _own(settings, "hybrid"),
+            routes=routes,
+            loose=loose,
+            measure=measure_of(ready, index.tree),
+            precision=precision,
+        )
+
+    def at(self, version: str | None = None, *, verify: bool = True) -> Retriever:
+        """The same model over another version of the catalogue (the current one if not named)."""
+        return self.with_index(IndexVersion.load(self.run, version, verify=verify))
+
+    def with_index(self, index: IndexVersion) -> Retriever:
+        """The same model over another version; no weights are read."""
+        for part in ("model", "identifiers"):
+            if index.meta[part] != self.index.meta[part]:
+                raise RarsError(f"{index.folder} was made for another {part} than was loaded.")
+        routes, loose = _routes(self.ready, index)
+        measure = measure_of(self.ready, index.tree)
+        return replace(self, index=index, routes=routes, loose=loose, measure=measure)
+
+    # -- the protocol of a system ----------------------------------------------------------------
 
     @property
     def tree(self) -> PrefixTree:
         """The identifiers of the catalogue."""
         return self.index.tree
 
+    @property
+    def catalogue(self) -> ItemStore:
+        """The items of the version that is searched."""
+        return self.index.items
+
     def __len__(self) -> int:
         return self.tree.n_items
 
-    # -- searching -------------------------------------------------------------------------------
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The recipe's own rule, then the others; patterns such as ``0110`` are rules too."""
+        own = self.settings.rule
+        return (own, *(name for name in RULES if name != own))
+
+    def reads(self, locale: str) -> bool:
+        """Whether the catalogue has items of a locale, or the query can be read in its language."""
+        if self.index.locales is None:
+            return language_of(locale) is not None
+        return self.index.locales.found_in(locale) is not None
+
+    def facts(self, rule: str | None = None) -> dict[str, Any]:
+        """Digests of model and identifiers, the version, and the settings that the rule reads."""
+        name = self.rules[0] if rule is None else rule
+        own = name if name in RULES else "all"
+        search = {key: getattr(self.settings, key) for key in ("width", "categories", "score")}
+        found = {
+            "rule": name,
+            "version": self.index.name,
+            "model": self.index.meta["model"],
+            "identifiers": self.index.meta["identifiers"],
+            "search": search | {own: self._settings[own].model_dump(mode="json")},
+        }
+        return found if self.precision == "float32" else found | {"precision": self.precision}
+
+    def answer(self, queries: Sequence[Query], *, advance: Advance | None = None) -> list[Answer]:
+        """The answer of each query; all are checked before the first is searched."""
+        plans = self._plans(queries)
+        answers: list[Answer | None] = [None] * len(plans)
+        done = 0
+        for rows in self._batches(plans):
+            found = self._answered([plans[row] for row in rows])
+            for row, one in zip(rows, found, strict=True):
+                answers[row] = one
+            done += len(rows)
+            if advance:
+                advance(done, len(plans))
+        return [one for one in answers if one is not None]
+
+    # -- conveniences ----------------------------------------------------------------------------
 
     def search(
         self,
         text: str,
         k: int = 10,
         *,
-        rule: str = RULE,
-        categories: Categories = "auto",
+        rule: str | None = None,
+        categories: Categories = None,
         category: str | None = None,
         allow: Sequence[str] | None = None,
         deny: Sequence[str] | None = None,
         locale: str | None = None,
         exact: bool = False,
         explain: bool = False,
-    ) -> list[Hit]:
-        """The best ``k`` items of a text; fewer where fewer exist.
+    ) -> Hits:
+        """The best ``k`` items of a text; fewer where fewer exist. What is None is as the recipe says.
 
         ``rule``        ``ar``, ``all``, ``hybrid`` or a pattern of 0 and 1, one for each code
-        ``categories``  how many of the model's categories to search; None for the whole catalogue;
+        ``categories``  how many of the model's categories to search; ``all`` for the whole catalogue;
                         ``auto``: 3 as in the paper, but for ``hybrid`` everything
         ``category``    search this category of the catalogue alone (and whatever is below it)
         ``allow``       item ids that may be found; ``deny``, those that may not
         ``locale``      where the query comes from: ``en``, ``es``, ``ja`` (None: unknown); it is read with
                         the words of that language, and finds items of that locale if they have one
         ``exact``       score every identifier instead of a beam of them; for small catalogues
+        ``explain``     say why each item was found
         """
         [found] = self.search_many(
             [text],
@@ -209,147 +296,192 @@ class Retriever:
         texts: Sequence[str],
         k: int = 10,
         *,
-        rule: str = RULE,
-        categories: Categories = "auto",
-        category: str | None = None,
-        allow: Sequence[str] | None = None,
-        deny: Sequence[str] | None = None,
-        locale: str | None = None,
-        exact: bool = False,
-        explain: bool = False,
         advance: Advance | None = None,
-    ) -> list[list[Hit]]:
-        """The same for many texts, in batches."""
-        narrow = Narrow(category, allow, deny, locale)
-        plan = self._plan(k, rule, categories, narrow, exact)
-        return [
-            self._hits(answer, found, row, explain)
-            for answer, found, row in self._answers(checked(texts), plan, advance)
-        ]
+        **options: Any,
+    ) -> list[Hits]:
+        """The same for many texts, in batches; ``options`` are those of ``search``."""
+        return search_many(self, texts, k, advance=advance, **options)
 
     def rank_many(
         self,
         texts: Sequence[str],
         k: int = 100,
         *,
-        rule: str | Rule = RULE,
-        categories: Categories = "auto",
+        rule: str | None = None,
+        categories: Categories = None,
         locale: str | None = None,
         exact: bool = False,
         advance: Advance | None = None,
     ) -> list[tuple[Ints, Floats]]:
-        """Catalogue rows and scores alone, best first: what evaluation needs."""
-        plan = self._plan(k, rule, categories, Narrow(locale=locale), exact)
-        answers = self._answers(checked(texts), plan, advance)
-        return [(answer.items, answer.scores) for answer, _, _ in answers]
+        """Catalogue rows and scores alone, best first."""
+        asked = [
+            Query(text, k, rule=rule, categories=categories, locale=locale, exact=exact)
+            for text in texts
+        ]
+        return [(one.items, one.scores) for one in self.answer(asked, advance=advance)]
 
-    def _answers(
-        self, texts: list[str], plan: _Plan, advance: Advance | None
-    ) -> Iterator[tuple[Answer, Found, int]]:
-        width = min(max(WIDTH, plan.k), self.tree.n_leaves)
-        size = max(1, _BATCH * WIDTH // max(width, WIDTH))
-        if plan.exact:
-            nodes = sum(self.tree.n_nodes(depth + 1) for depth in range(self.tree.depth))
-            size = min(size, max(1, _EXACT_CELLS // nodes))
-        for start in range(0, len(texts), size):
-            block = texts[start : start + size]
-            found, weighed, named = self._identify(block, plan, width)
-            for row in range(len(block)):
-                yield self._expand(found, row, plan, weighed[row], named[row]), found, row
-            if advance:
-                advance(start + len(block), len(texts))
+    # -- what a query asks for -------------------------------------------------------------------
+
+    @cached_property
+    def _settings(self) -> dict[str, Section]:
+        """The settings of every rule: the recipe's own rule has its own, the others their defaults."""
+        return {name: _own(self.settings, name) for name in RULES} | {"hybrid": self.hybrid}
+
+    def _plans(self, queries: Sequence[Query]) -> list[_Plan]:
+        """Every query checked; what several ask for in the same words is worked out once."""
+        texts = checked([query.text for query in queries])
+        rules: dict[str, Rule] = {}
+        places: dict[tuple[Any, ...], _Places | None] = {}
+        plans = []
+        for text, query in zip(texts, queries, strict=True):
+            name = query.rule if query.rule is not None else self.rules[0]
+            if name not in rules:
+                rules[name] = plan(name, self.tree.depth, self._settings)
+            narrow = Narrow(query.category, query.allow, query.deny, query.locale)
+            if narrow.key not in places:
+                items = narrow.items(self.index)
+                places[narrow.key] = None if items is None else _Places.of(self.tree, items)
+            plans.append(self._plan(text, query, rules[name], places[narrow.key], narrow.language))
+        return plans
+
+    def _plan(
+        self, text: str, query: Query, rule: Rule, places: _Places | None, language: str | None
+    ) -> _Plan:
+        k = min(check_k(query.k), self.tree.n_items)
+        categories = self._categories(query, rule)
+        if query.exact:
+            _check_exact(self.tree.n_leaves if places is None else int(places.leaves.sum()))
+        width = min(max(self.settings.width, k), self.tree.n_leaves)
+        return _Plan(text, k, width, rule, categories, places, language, query.exact, query.explain)
+
+    def _categories(self, query: Query, rule: Rule) -> int | None:
+        """How many categories the model chooses for a query; None for the whole catalogue."""
+        wanted = self.settings.categories if query.categories is None else query.categories
+        if isinstance(wanted, int):
+            if wanted < 1:
+                raise RarsError(f"A search needs at least 1 category, not {wanted}.")
+        elif wanted not in ("auto", "all"):
+            raise RarsError(f"--categories {wanted!r} is neither a number nor auto nor all.")
+        # A category that was asked for stands in the place of those the model would choose.
+        if self.routes is None or query.category is not None or wanted == "all":
+            return None
+        if wanted == "auto":
+            return ROUTED if rule.routed else None
+        return wanted
+
+    def _batches(self, plans: Sequence[_Plan]) -> Iterator[list[int]]:
+        """Rows of plans that can be searched together, a batch at a time."""
+        groups: dict[tuple[int, bool], list[int]] = {}
+        for row, one in enumerate(plans):
+            groups.setdefault((one.width, one.exact), []).append(row)
+        nodes = sum(self.tree.n_nodes(depth + 1) for depth in range(self.tree.depth))
+        for (width, exact), rows in groups.items():
+            size = max(1, min(_BATCH, _CELLS // width))
+            if exact:
+                size = max(1, min(size, _EXACT_CELLS // nodes))
+            for start in range(0, len(rows), size):
+                yield rows[start : start + size]
+
+    # -- one batch -------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def _identify(
-        self, texts: list[str], plan: _Plan, width: int
-    ) -> tuple[Found, list[Weighed], list[tuple[tuple[str, float], ...]]]:
-        """One batch: the identifiers found, the evidence and the admitted categories of each text."""
-        seen = dense = None
-        if plan.rule.hybrid is not None and self.index.vectors is not None and self.reader.embeds:
-            seen = self.reader.vectors(texts)
-            dense = self.index.vectors.scores(seen, self.tree.order)
-        weighed = weigh(plan.rule, self.index.evidence, texts, dense, plan.language)
-        encoded, projected = self.reader.encode(texts, seen=seen)
-        begun = Begun.of(self.ready.model, encoded)
-        admitted, named = self._admit(begun, plan)
+    def _answered(self, plans: list[_Plan]) -> list[Answer]:
+        """The answers of one batch, all of the same width."""
+        model = self.ready.model
+        sentences = _Sentences(self.reader, [one.text for one in plans])
+        weighed = self._weighed(plans, sentences)
+        encoded, projected = self.reader.encode(sentences.texts, seen=sentences.made)
+        begun = Begun.of(model, encoded)
+        admitted, named = self._admitted(begun, plans)
+        rules = [one.rule for one in plans]
+        guiding = [
+            one.evidence if one is not None and rule.guides else None
+            for one, rule in zip(weighed, rules, strict=True)
+        ]
         guide = Guide(
             admitted=admitted,
-            evidence=[one.evidence for one in weighed] if plan.rule.guides else None,
-            mask=plan.rule.mask,
-            weight=plan.rule.weight,
+            evidence=guiding if any(rule.guides for rule in rules) else None,
+            mask=np.array([rule.mask for rule in rules]),
+            weight=np.array([rule.weight for rule in rules]),
+            ends=np.array([rule.bound for rule in rules]),
             normaliser=self.ready.architecture.normaliser,
-            prior=prior_of_nodes(self.ready.model, self.measure, projected, plan.rule.prior),
+            score=self.settings.score,
+            prior=prior_of_nodes(
+                model, self.measure, projected, np.array([rule.prior for rule in rules])
+            ),
         )
-        found = (exact_search if plan.exact else beam_search)(
-            self.ready.model,
+        found = (exact_search if plans[0].exact else beam_search)(
+            model,
             self.tree,
             self.ready.architecture.vocabulary,
             begun,
             projected=projected,
-            width=width,
+            width=plans[0].width,
             guide=guide,
         )
-        return found, weighed, named
+        every = self.tree.paths(self.tree.depth, np.maximum(found.leaves, 0).ravel())
+        codes = every.reshape(*found.leaves.shape, self.tree.depth)
+        return [
+            self._expanded(found, codes[row], row, one, weighed[row], named[row])
+            for row, one in enumerate(plans)
+        ]
 
-    def _expand(
-        self,
-        found: Found,
-        row: int,
-        plan: _Plan,
-        weighed: Weighed,
-        categories: tuple[tuple[str, float], ...],
-    ) -> Answer:
-        """Identifiers to items: those that share one by evidence, then in catalogue order."""
-        every = self.tree.n_items if plan.items is not None else plan.k
-        items, places = items_of(self.tree, found.leaves[row], every, weighed.evidence)
-        if plan.items is not None:
-            stays = plan.items[items]
-            items, places = items[stays][: plan.k], places[stays][: plan.k]
-        return Answer(items, found.scores[row][places], places, weighed, categories)
+    def _weighed(self, plans: list[_Plan], sentences: _Sentences) -> list[Weighed | None]:
+        """The evidence of each query; None where its rule has none and nobody asks why."""
+        found: list[Weighed | None] = [None] * len(plans)
+        groups: dict[tuple[int, bool], list[int]] = {}
+        for row, one in enumerate(plans):
+            if one.rule.guides or one.explain:
+                groups.setdefault((id(one.rule), one.rule.guides), []).append(row)
+        for (_, guides), rows in groups.items():
+            rule = plans[rows[0]].rule
+            asked = AskedOf(
+                self.index.evidence,
+                self.index.vectors,
+                [plans[row].text for row in rows],
+                [plans[row].language for row in rows],
+                partial(sentences.of, rows) if self.reader.embeds else None,
+            )
+            kinds = rule.evidence if guides else {EXPLAINING: 1.0}
+            for row, its in zip(rows, weigh(asked, kinds, bound=rule.bound), strict=True):
+                found[row] = its
+        return found
 
-    # -- narrowing -------------------------------------------------------------------------------
-
-    def _plan(
-        self, k: int, rule: str | Rule, categories: Categories, narrow: Narrow, exact: bool
-    ) -> _Plan:
-        if k < 1:
-            raise RarsError(f"k must be at least 1, not {k}.")
-        chosen = rule if isinstance(rule, Rule) else Rule.parse(rule, self.tree.depth, self.hybrid)
-        if categories == "auto":
-            categories = None if chosen.hybrid is not None else ROUTED
-        elif categories is not None and categories < 1:
-            raise RarsError(f"A search needs at least 1 category, not {categories}.")
-        items, leaves = narrow.items(self.index), None
-        if items is not None:
-            leaves = np.zeros(self.tree.n_leaves, dtype=bool)
-            leaves[self.tree.leaves_of(np.flatnonzero(items))] = True
-        if exact:
-            _check_exact(self.tree.n_leaves if leaves is None else int(leaves.sum()))
-        # A category that was asked for stands in the place of those the model would choose.
-        routed = None if self.routes is None or narrow.category is not None else categories
-        k = min(k, self.tree.n_items)
-        return _Plan(k, chosen, routed, items, leaves, narrow.language, exact)
-
-    def _admit(
-        self, begun: Begun, plan: _Plan
-    ) -> tuple[Admission | None, list[tuple[tuple[str, float], ...]]]:
+    def _admitted(self, begun: Begun, plans: list[_Plan]) -> tuple[Admission | None, list[Named]]:
         """The prefixes each query may use, and the names of the categories chosen for it."""
-        queries = len(begun)
-        nothing: list[tuple[tuple[str, float], ...]] = [()] * queries
-        states = self.ready.model.categories
-        if plan.categories is None or self.routes is None or states is None:
-            shared = None if plan.leaves is None else Shared.of(self.tree, plan.leaves)
-            return shared, nothing
-        chances = [values.numpy() for values in states.log_probabilities(begun.latents)]
-        best = self.routes.best(chances, plan.categories)
-        named = self._named(best, chances)
-        if plan.leaves is None:
-            return self.routes.admit(best, self.loose), named
-        query, leaf = self.routes.leaves_of(best, self.loose)
-        stays = plan.leaves[leaf]
-        return admit_leaves(self.tree, query[stays], leaf[stays]), named
+        named: list[Named] = [()] * len(plans)
+        groups: dict[tuple[int | None, int], list[int]] = {}
+        for row, one in enumerate(plans):
+            groups.setdefault((one.categories, id(one.places)), []).append(row)
+        chances: list[Floats] | None = None
+        parts: list[Admission | None] = []
+        for (count, _), rows in groups.items():
+            places = plans[rows[0]].places
+            if count is None:
+                parts.append(None if places is None else places.shared)
+                continue
+            assert self.routes is not None
+            assert self.ready.model.categories is not None
+            if chances is None:
+                states = self.ready.model.categories.log_probabilities(begun.latents)
+                chances = [host(values) for values in states]
+            own = [values[rows] for values in chances]
+            best = self.routes.best(own, count)
+            for row, names in zip(rows, self._named(best, own), strict=True):
+                named[row] = names
+            parts.append(self._routed(best, places))
+        return Several.of(parts, [np.array(rows) for rows in groups.values()]), named
 
-    def _named(self, best: Ints, chances: Sequence[Floats]) -> list[tuple[tuple[str, float], ...]]:
+    def _routed(self, best: Ints, places: _Places | None) -> Admission:
+        """The prefixes of the best categories, and of those only what may be found."""
+        assert self.routes is not None
+        if places is None:
+            return self.routes.admit(best, self.loose)
+        query, leaf = self.routes.leaves_of(best, self.loose)
+        stays = places.leaves[leaf]
+        return admit_leaves(self.tree, query[stays], leaf[stays])
+
+    def _named(self, best: Ints, chances: Sequence[Floats]) -> list[Named]:
         assert self.routes is not None
         level, node, names = self.routes.level, self.routes.node, self.routes.names
         return [
@@ -357,61 +489,96 @@ class Retriever:
             for row, terminals in enumerate(best.tolist())
         ]
 
-    # -- showing ---------------------------------------------------------------------------------
+    # -- from identifiers to items ---------------------------------------------------------------
 
-    def _hits(self, answer: Answer, found: Found, row: int, explained: bool) -> list[Hit]:
-        leaves = found.leaves[row][answer.places]
-        identifiers = self.tree.paths(self.tree.depth, leaves).tolist()
-        hits = []
-        for at, shown in enumerate(self.index.items.take(answer.items)):
-            why = None
-            if explained and answer.weighed is not None:
-                place = int(answer.places[at])
-                trace = PathTrace(
-                    int(leaves[at]), found.model[row, place], found.evidence[row, place]
-                )
-                why = explain(
-                    self.tree,
-                    self.index.items,
-                    answer.weighed,
-                    trace,
-                    int(answer.items[at]),
-                    answer.categories,
-                )
-            hits.append(
-                Hit(
-                    item_id=shown["id"],
-                    score=float(answer.scores[at]),
-                    title=shown["title"],
-                    brand=shown["brand"],
-                    color=shown["color"],
-                    category=tuple(shown["category"] or ()),
-                    identifier=tuple(identifiers[at]),
-                    explanation=why,
-                )
-            )
-        return hits
+    def _expanded(
+        self,
+        found: Paths,
+        codes: Ints,
+        row: int,
+        one: _Plan,
+        weighed: Weighed | None,
+        named: Named,
+    ) -> Answer:
+        """Identifiers to items: those that share one by the rule's evidence, then in catalogue order."""
+        every = one.k if one.places is None else self.tree.n_items
+        order = weighed.evidence if weighed is not None and one.rule.guides else None
+        items, places = items_of(self.tree, found.leaves[row], every, order)
+        if one.places is not None:
+            stays = one.places.items[items]
+            items, places = items[stays][: one.k], places[stays][: one.k]
+        why = None
+        if one.explain:
+            assert weighed is not None
+            why = [
+                self._explained(found, row, place, weighed, item, named)
+                for item, place in zip(items.tolist(), places.tolist(), strict=True)
+            ]
+        return Answer(items, found.scores[row][places], codes[places], why)
+
+    def _explained(
+        self, found: Paths, row: int, place: int, weighed: Weighed, item: int, named: Named
+    ) -> Explanation:
+        trace = PathTrace(
+            int(found.leaves[row, place]),
+            found.model[row, place],
+            found.evidence[row, place],
+            self.settings.score,
+        )
+        return explain(self.tree, self.index.items, weighed, trace, item, named)
 
 
-def stored_hybrid(run: Run, index: IndexVersion) -> Hybrid:
-    """The settings chosen for this model, or the defaults."""
+# -- opening ---------------------------------------------------------------------------------------
+
+
+def _on_device(model: IdentifierModel, device: str, precision: str) -> IdentifierModel:
+    try:
+        wanted = torch.device(device)
+        if precision != "float32" and wanted.type != "cpu":
+            raise RarsError(f"Precision {precision} computes on the CPU alone, not on {device}.")
+        return model.to(wanted)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise RarsError(f"The device {device!r} cannot be used: {reason}.") from error
+
+
+def _routes(ready: Ready, index: IndexVersion) -> tuple[Routes | None, Shared | None]:
+    """What the model can choose from in a version of the catalogue, and what no choice leaves out."""
+    if index.categories is None or ready.model.categories is None:
+        return None, None
+    routes = Routes.of(index.categories, index.tree)
+    outside = np.flatnonzero(index.categories.nodes[:, 0] < 0)
+    if not len(outside):
+        return routes, None
+    marks = np.zeros(index.tree.n_leaves, dtype=bool)
+    marks[index.tree.leaves_of(outside)] = True
+    return routes, Shared.of(index.tree, marks)
+
+
+def _own(settings: SearchSettings, rule: str) -> Any:
+    """The recipe's settings of a rule, or their defaults where it has another one."""
+    return settings.own if settings.rule == rule else RULES[rule].settings()
+
+
+def tuned_hybrid(run: Run, index: IndexVersion) -> HybridSettings | None:
+    """The settings of ``hybrid`` chosen for this model, if any were."""
     path = home(run) / HYBRID
     if not path.exists():
-        return Hybrid()
+        return None
     found = artifacts.read_json(path)
     if not isinstance(found, dict) or found.get("model") != index.meta["model"]:
-        return Hybrid()
+        return None
     try:
-        return Hybrid(**found["settings"])
-    except (KeyError, TypeError) as error:
+        return HybridSettings.model_validate(found["settings"])
+    except (KeyError, ValueError) as error:
         raise RarsError(f"{path} does not hold the settings of the rule hybrid.") from error
 
 
-def store_hybrid(retriever: Retriever, settings: Hybrid, **facts: Any) -> None:
+def store_hybrid(retriever: Retriever, settings: HybridSettings, **facts: Any) -> None:
     """Use these settings from now on, for every version of the catalogue, as long as the model stays."""
     artifacts.write_json(
         home(retriever.run) / HYBRID,
-        {"model": retriever.index.meta["model"], "settings": settings.as_dict(), **facts},
+        {"model": retriever.index.meta["model"], "settings": settings.model_dump(), **facts},
     )
 
 

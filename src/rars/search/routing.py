@@ -12,17 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from rars.arrays import Bools, Floats, Ints
 from rars.tree import PrefixTree
 from rars.tree.categories import NONE, CategoryTree
 from rars.tree.sorting import runs, stable_order
-
-Ints = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.floating[Any]]
 
 _CELLS = 1 << 26
 """The largest table of marks, queries x leaves."""
@@ -31,7 +28,7 @@ _CELLS = 1 << 26
 class Admission(Protocol):
     """Says which prefixes each query of a batch may use."""
 
-    def allows(self, depth: int, query: Ints, node: Ints) -> npt.NDArray[np.bool_]:
+    def allows(self, depth: int, query: Ints, node: Ints) -> Bools:
         """Whether each query admits each node at ``depth + 1``."""
 
 
@@ -39,17 +36,17 @@ class Admission(Protocol):
 class Shared:
     """The same prefixes for every query: ``tables[l]`` (nodes at depth l + 1,) says which."""
 
-    tables: tuple[npt.NDArray[np.bool_], ...]
+    tables: tuple[Bools, ...]
 
     @classmethod
-    def of(cls, tree: PrefixTree, leaves: npt.NDArray[np.bool_]) -> Shared:
+    def of(cls, tree: PrefixTree, leaves: Bools) -> Shared:
         """Admit marked leaves (leaves,), and every prefix above them."""
         tables = [leaves]
         for depth in range(tree.depth - 1, 0, -1):
             tables.append(np.logical_or.reduceat(tables[-1], tree.children[depth][:-1]))
         return cls(tuple(tables[::-1]))
 
-    def allows(self, depth: int, query: Ints, node: Ints) -> npt.NDArray[np.bool_]:
+    def allows(self, depth: int, query: Ints, node: Ints) -> Bools:
         """Whether each node at ``depth + 1`` is admitted."""
         return np.asarray(self.tables[depth][node])
 
@@ -58,9 +55,9 @@ class Shared:
 class Marked:
     """The prefixes each query may use: ``tables[l]`` (queries, nodes at depth l + 1) says which."""
 
-    tables: tuple[npt.NDArray[np.bool_], ...]
+    tables: tuple[Bools, ...]
 
-    def allows(self, depth: int, query: Ints, node: Ints) -> npt.NDArray[np.bool_]:
+    def allows(self, depth: int, query: Ints, node: Ints) -> Bools:
         """Whether each query admits each node at ``depth + 1``."""
         return np.asarray(self.tables[depth][query, node])
 
@@ -75,15 +72,49 @@ class Admitted:
     keys: tuple[Ints, ...]
     nodes: tuple[int, ...]
 
-    def allows(self, depth: int, query: Ints, node: Ints) -> npt.NDArray[np.bool_]:
+    def allows(self, depth: int, query: Ints, node: Ints) -> Bools:
         """Whether each query admits each node at ``depth + 1``."""
         wanted = query.astype(np.int64) * self.nodes[depth] + node
         keys = self.keys[depth]
         if not len(keys):
             return np.zeros(len(wanted), dtype=bool)
         at = np.searchsorted(keys, wanted)
-        found: npt.NDArray[np.bool_] = keys[np.minimum(at, len(keys) - 1)] == wanted
+        found: Bools = keys[np.minimum(at, len(keys) - 1)] == wanted
         return found & (at < len(keys))
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """Different admissions for the queries of one batch.
+
+    ``parts``  the admissions; None admits everything
+    ``part``   (queries,) which one is whose; ``place`` (queries,) as which of its queries
+    """
+
+    parts: tuple[Admission | None, ...]
+    part: Ints
+    place: Ints
+
+    @classmethod
+    def of(cls, parts: Sequence[Admission | None], members: Sequence[Ints]) -> Admission | None:
+        """Of groups of queries, ``members`` (their rows in the batch); one for all is itself."""
+        if len(parts) == 1:
+            return parts[0]
+        part = np.zeros(sum(map(len, members)), dtype=np.int64)
+        place = np.zeros_like(part)
+        for number, rows in enumerate(members):
+            part[rows], place[rows] = number, np.arange(len(rows))
+        return cls(tuple(parts), part, place)
+
+    def allows(self, depth: int, query: Ints, node: Ints) -> Bools:
+        """Whether each query admits each node at ``depth + 1``."""
+        allowed = np.ones(len(node), dtype=bool)
+        which = self.part[query]
+        for number, one in enumerate(self.parts):
+            if one is not None:
+                own = np.flatnonzero(which == number)
+                allowed[own] = one.allows(depth, self.place[query[own]], node[own])
+        return allowed
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,15 +201,6 @@ class Routes:
             np.append(query, np.repeat(np.arange(len(terminals)), len(more))),
             np.append(leaf, np.tile(more, len(terminals))),
         )
-
-    def find(self, name: str) -> Ints:
-        """The terminal categories at or below a category path."""
-        below = [
-            index
-            for index, path in enumerate(self.names)
-            if path == name or path.startswith(name + " > ")
-        ]
-        return np.array(below, dtype=np.int64)
 
 
 def _above(tree: PrefixTree, start: Ints, leaves: Ints) -> tuple[tuple[Ints, Ints], ...]:

@@ -1,171 +1,147 @@
 """Retrieval rules: how evidence joins the model in the beam score.
 
-Owns: the names of the rules, the settings of ``hybrid``, and the evidence of a query under a rule. Ignores
-the beam itself.
+Owns: what a rule is, and the table of them. Ignores where evidence comes from
+(``rars.search.evidence.parts``) and the beam itself.
+
+A rule is a part: its settings and ``plan(settings, depth) -> Rule``, and one line in ``RULES``. A plan says
+all that a search does differently, so a new one needs no change elsewhere.
 
 =========  ========================================================================================
-ar         the model alone, S_AR (mask 0000); evidence only orders items that share an identifier
+ar         the model alone, S_AR (mask 0000)
 all        the paper's compatibility f at every depth (1111), lambda_comp = 2
-0110       f at the depths marked 1
+0110       f at the depths marked 1, with the settings of ``all``
 hybrid     BM25, dense similarity and f in one weighted sum, with weights chosen on validation queries
 =========  ========================================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from pydantic import Field
 
+from rars.config import NoSettings, Section
 from rars.errors import RarsError
-from rars.search.evidence import Evidence, EvidenceIndex, combine
 
-Floats = npt.NDArray[np.floating[Any]]
-
-PAPER_WEIGHT = 2.0
-"""lambda_comp."""
-
-
-@dataclass(frozen=True)
-class Hybrid:
-    """The settings of the rule ``hybrid``.
-
-    ``bm25``, ``dense``, ``paper``  weights of the parts; BM25 is divided by its maximum for the query
-    ``weight``                      lambda: how much their sum counts beside the model's log-probability
-    ``prior``                       how much of a prior over identifiers is left beside dense evidence, which
-                                    says the same once more
-    ``bound``                       True: a prefix is scored by the best item below it, once (see ``Bound``);
-                                    False: maxima of all depths are added up, as in the paper's rule
-    """
-
-    bm25: float = 0.6
-    dense: float = 0.4
-    paper: float = 0.2
-    weight: float = 5.0
-    prior: float = 1.0
-    bound: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
+ROUTED = 3
+"""C, how many categories a query admits under a rule that routes, as in the paper."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule for identifiers of a known length."""
+    """A rule for identifiers of a known length.
+
+    ``mask``      the depths at which evidence joins
+    ``weight``    lambda: how much its sum counts beside the model's score
+    ``evidence``  the parts of the sum (names of ``rars.search.evidence.parts.EVIDENCE``) and their weights
+    ``prior``     how much of a prior over identifiers is left
+    ``bound``     a prefix is scored by the best item below it, once (``Bound``), not by a sum over depths
+    ``routed``    whether a search left to itself admits ``ROUTED`` categories, or the whole catalogue
+    """
 
     name: str
     mask: tuple[bool, ...]
-    weight: float
-    hybrid: Hybrid | None = None
-
-    @classmethod
-    def parse(cls, name: str, depth: int, hybrid: Hybrid = Hybrid()) -> Rule:
-        """Read a rule's name.
-
-        >>> Rule.parse("0110", 4).mask, Rule.parse("all", 2).mask
-        ((False, True, True, False), (True, True))
-        """
-        match name:
-            case "ar":
-                return cls(name, (False,) * depth, 0.0)
-            case "all":
-                return cls(name, (True,) * depth, PAPER_WEIGHT)
-            case "hybrid":
-                return cls(name, (True,) * depth, hybrid.weight, hybrid)
-        if not name or set(name) - {"0", "1"}:
-            raise RarsError(
-                f"--rule {name!r} is none of ar, all, hybrid or a pattern of 0 and 1 such as "
-                f"{'01' * depth:.{depth}}."
-            )
-        if len(name) != depth:
-            raise RarsError(
-                f"--rule {name} has {len(name)} digits, but identifiers have {depth} codes."
-            )
-        return cls(name, tuple(digit == "1" for digit in name), PAPER_WEIGHT)
-
-    @property
-    def prior(self) -> float:
-        """How much of the model's prior over identifiers counts."""
-        return 1.0 if self.hybrid is None else self.hybrid.prior
+    weight: float = 0.0
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    prior: float = 1.0
+    bound: bool = False
+    routed: bool = True
 
     @property
     def guides(self) -> bool:
-        """Whether evidence takes part in the beam score."""
-        return any(self.mask) and self.weight != 0
+        """Whether evidence takes part in the score."""
+        return any(self.mask) and self.weight != 0 and bool(self.evidence)
 
 
-@dataclass(frozen=True, eq=False)
-class Bound(Evidence):
-    """Evidence that enters a path once: at each depth, what the best item below is worse than one depth up.
+@dataclass(frozen=True)
+class RulePart:
+    """A rule as recipes name it: one line about it, its settings, and its plan for a length."""
 
-    The terms of a path telescope, so a prefix stands at the model's score plus the evidence of the best item
-    below it, which no item below can exceed; a full identifier stands at its own. Adding up the maxima of
-    all depths would count an item's neighbours instead.
+    about: str
+    plan: Callable[[Any, int], Rule]
+    settings: type[Section] = NoSettings
+
+
+# -- the rules -------------------------------------------------------------------------------------
+
+
+class MaskSettings(Section):
+    """The settings of ``all``, and of patterns such as ``0110``."""
+
+    weight: float = Field(2.0, ge=0)
+    """lambda_comp."""
+
+
+class HybridSettings(Section):
+    """The settings of ``hybrid``: weights of its parts, and how their sum counts."""
+
+    bm25: float = Field(0.6, ge=0)
+    """BM25 is divided by its maximum for the query."""
+    dense: float = Field(0.4, ge=0)
+    paper: float = Field(0.2, ge=0)
+    """Of f, the paper's compatibility."""
+    weight: float = Field(5.0, ge=0)
+    """lambda: how much the sum counts beside the model's log-probability."""
+    prior: float = Field(1.0, ge=0)
+    """How much of a prior over identifiers is left beside dense evidence, which says the same once more."""
+    bound: bool = False
+    """True: a prefix is scored by the best item below it, once; False: maxima of all depths are added up."""
+
+
+def _ar(settings: NoSettings, depth: int) -> Rule:
+    return Rule("ar", (False,) * depth)
+
+
+def _all(settings: MaskSettings, depth: int) -> Rule:
+    return Rule("all", (True,) * depth, settings.weight, {"f": 1.0})
+
+
+def _hybrid(settings: HybridSettings, depth: int) -> Rule:
+    return Rule(
+        "hybrid",
+        (True,) * depth,
+        settings.weight,
+        {"bm25": settings.bm25, "f": settings.paper, "dense": settings.dense},
+        prior=settings.prior,
+        bound=settings.bound,
+        routed=False,
+    )
+
+
+RULES: dict[str, RulePart] = {
+    "ar": RulePart("the model alone", _ar),
+    "all": RulePart("the paper's evidence at every depth", _all, MaskSettings),
+    "hybrid": RulePart("words, sentence vectors and the paper's evidence", _hybrid, HybridSettings),
+}
+"""Every rule by its name."""
+
+
+def plan(name: str, depth: int, settings: Mapping[str, Section] | None = None) -> Rule:
+    """The rule of a name or a pattern; ``settings`` by rule, the defaults where one has none.
+
+    >>> plan("0110", 4).mask, plan("all", 2).mask
+    ((False, True, True, False), (True, True))
     """
+    pattern = name not in RULES
+    if pattern:
+        _check_pattern(name, depth)
+    part = RULES["all" if pattern else name]
+    given = (settings or {}).get("all" if pattern else name)
+    made = part.plan(part.settings() if given is None else given, depth)
+    if not pattern:
+        return made
+    return replace(made, name=name, mask=tuple(digit == "1" for digit in name))
 
-    @classmethod
-    def on(cls, evidence: Evidence) -> Bound:
-        """The same scores, as bounds."""
-        return cls(
-            evidence.ancestry,
-            evidence.positions,
-            evidence.scores,
-            evidence.baseline,
-            evidence.reasons,
+
+def _check_pattern(name: str, depth: int) -> None:
+    if not name or set(name) - {"0", "1"}:
+        raise RarsError(
+            f"--rule {name!r} is none of {', '.join(RULES)} or a pattern of 0 and 1 such as "
+            f"{'01' * depth:.{depth}}."
         )
-
-    def prefix_maxima(self, depth: int, nodes: npt.ArrayLike) -> Floats:
-        """F_t(u) - F_{t-1}(parent of u); at the first depth F_1(u)."""
-        wanted = np.asarray(nodes)
-        found = super().prefix_maxima(depth, wanted)
-        if depth == 1:
-            return found
-        above = self.ancestry.up[depth - 1][wanted]
-        return np.asarray(found - super().prefix_maxima(depth - 1, above))
-
-
-@dataclass(frozen=True, eq=False)
-class Weighed:
-    """A query's evidence under a rule, and the parts it is the weighted sum of."""
-
-    evidence: Evidence
-    parts: tuple[tuple[str, float, Evidence], ...]
-
-    def of_item(self, item: int) -> dict[str, float]:
-        """What each part says of an item (a catalogue row), before weighting."""
-        return {name: float(part.of([item])[0]) for name, _, part in self.parts}
-
-
-def weigh(
-    rule: Rule,
-    index: EvidenceIndex,
-    texts: Sequence[str],
-    dense: Floats | None,
-    language: str | None = None,
-) -> list[Weighed]:
-    """The evidence of each text; ``dense`` (texts, items in SID order) are similarities, if there are any."""
-    return [
-        _weigh(rule.hybrid, index, text, None if dense is None else dense[at], language)
-        for at, text in enumerate(texts)
-    ]
-
-
-def _weigh(
-    hybrid: Hybrid | None,
-    index: EvidenceIndex,
-    text: str,
-    dense: Floats | None,
-    language: str | None,
-) -> Weighed:
-    paper = index.compatibility(text, language=language)
-    if hybrid is None:
-        return Weighed(paper, (("f", 1.0, paper),))
-    parts = [("bm25", hybrid.bm25, index.bm25(text)), ("f", hybrid.paper, paper)]
-    if dense is not None:
-        parts.append(("dense", hybrid.dense, Evidence.from_dense(index.ancestry, dense)))
-    total = combine([(weight, part) for _, weight, part in parts])
-    return Weighed(Bound.on(total) if hybrid.bound else total, tuple(parts))
+    if len(name) != depth:
+        raise RarsError(
+            f"--rule {name} has {len(name)} digits, but identifiers have {depth} codes."
+        )

@@ -17,18 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rars.arrays import Bools, Ints, Points
 from rars.artifacts import Artifact, Draft
 from rars.data.schema import ITEMS
 from rars.errors import RarsError
 from rars.search.evidence.languages import language_of
-
-Ints = npt.NDArray[np.integer[Any]]
-Points = npt.NDArray[np.float32]
 
 SHOWN = ("id", "title", "brand", "color", "category")
 ITEM_FILE, SHOWN_FILE = "items.parquet", "shown.arrow"
@@ -69,7 +66,9 @@ class ItemStore:
 
     def take(self, rows: Ints) -> list[dict[str, Any]]:
         """The shown fields of some items."""
-        taken: list[dict[str, Any]] = self.table.take(pa.array(rows)).to_pylist()
+        # From a list: given an array, the library would import pandas to look whether it is one of its own.
+        places = pa.array(rows.tolist(), pa.int64())
+        taken: list[dict[str, Any]] = self.table.take(places).to_pylist()
         return taken
 
     def paths(self) -> pa.Array:
@@ -95,7 +94,7 @@ class Locales:
         codes = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)
         return cls(tuple(column.dictionary.to_pylist()), codes)
 
-    def found_in(self, locale: str) -> npt.NDArray[np.bool_] | None:
+    def found_in(self, locale: str) -> Bools | None:
         """The items that a search in this locale may find (items,); None where there are none.
 
         Those of the same name or the same language, and those of no one place.
@@ -111,7 +110,7 @@ class Locales:
 
 
 def write_items(
-    target: Path, source: Path, keep: npt.NDArray[np.bool_] | None, new: pa.Table | None = None
+    target: Path, source: Path, keep: Bools | None, new: pa.Table | None = None
 ) -> None:
     """Write the kept rows of an item file and new ones behind them; batch by batch, so of any size."""
     if keep is None and new is None:
@@ -183,7 +182,7 @@ class Vectors:
         segments = tuple(artifact.array(name) for name in names)
         return cls(names, segments, np.asarray(artifact.array("vector-rows")))
 
-    def scores(self, queries: Points, order: Ints | None = None) -> npt.NDArray[np.float32]:
+    def scores(self, queries: Points, order: Ints | None = None) -> Points:
         """Inner products (queries, items), in catalogue order or in the ``order`` given."""
         rows = self.rows if order is None else self.rows[order]
         every = np.concatenate([segment @ queries.T for segment in self.segments])

@@ -1,4 +1,4 @@
-"""The training loop: packed batches, AdamW, cosine schedule, exact resume.
+"""The training loop: packed batches, AdamW, cosine schedule, phases, exact resume.
 
 Owns: the order of things in a step and what happens when something goes wrong. Ignores where queries come
 from (``prepare``) and what the losses are (``rars.objectives``).
@@ -6,6 +6,9 @@ from (``prepare``) and what the losses are (``rars.objectives``).
 Every random choice of a step follows from (seed, step): a run killed at any moment and started again goes on
 from its newest checkpoint to bit-identical weights. Several processes share each batch; a loss is a
 sum over the process's queries divided by the whole batch's weight, so they add up to one process.
+
+A phase has its own terms, schedule and optimiser. Steps and epochs are counted through all phases, so no two
+steps of a run draw the same random numbers.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,86 +28,138 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rars.config import ObjectiveSettings, TrainingSettings
+from rars.config import LoopSettings, TermSettings, TrainingSettings
 from rars.errors import RarsError, Stopped
-from rars.model.batch import Batch, moved
-from rars.model.retriever import Retriever
-from rars.model.tree_head import TreeHead
-from rars.objectives import NEEDS_HEAD, Weights, terms
-from rars.objectives.common import Context
+from rars.model.batch import Batch, Candidates, moved
+from rars.model.identifier_model import IdentifierModel, Pass
+from rars.objectives import TERMS
+from rars.objectives.common import Asked, Context, Total, decoder_log_probabilities
 from rars.training import checkpoint
+from rars.training.candidates import SOURCES, Mine, Ranker, lists_of
 from rars.training.checkpoint import Position
 from rars.training.journal import Journal
-from rars.training.packing import TrainingSet, pack
-from rars.training.sampler import batches
+from rars.training.packing import Lists, TrainingSet, pack, pack_lists
+from rars.training.sampler import Taken, batches
 
 # Saving may take at most this share of the time: large models are saved less often.
 _SAVING_SHARE = 0.05
 
 Report = Callable[[dict[str, float]], None]
-Validate = Callable[[Retriever], float]
+Validate = Callable[[IdentifierModel], float]
 
 
 class TrainingModel(nn.Module):
-    """The retriever and, where the objective needs one, the tree head that is dropped afterwards."""
+    """The model and what its loss terms train for themselves, which is dropped afterwards.
+
+    ``alone``  train the decoder without the model's prior
+    """
 
     def __init__(
         self,
-        retriever: Retriever,
-        settings: ObjectiveSettings,
+        model: IdentifierModel,
+        terms: Sequence[TermSettings],
+        *,
         tree_depths: int | None = None,
         normaliser: str = "depth",
+        alone: bool = False,
     ) -> None:
         super().__init__()
-        self.normaliser = normaliser
-        self.retriever = retriever
-        self.settings = settings
+        self.model = model
+        self.terms = tuple(terms)
         self.tree_depths = tree_depths
-        self.alone = settings.prior == "beside"
-        if self.alone and retriever.prior is not None:
-            retriever.prior.requires_grad_(False)
-        structure = None if settings.structure == "none" else settings.structure
-        self.weights = Weights(settings.leaf, structure, settings.tree_weight, settings.base_weight)
-        self.head = (
-            TreeHead(retriever.decoder.width, retriever.slots, settings.rank)
-            if structure in NEEDS_HEAD
-            else None
+        self.normaliser = normaliser
+        self.alone = alone
+        if alone and model.prior is not None:
+            model.prior.requires_grad_(False)
+        made = ((one, TERMS[one.term].head) for one in terms)
+        self.heads = nn.ModuleDict(
+            {_head(one): make(model, one.own) for one, make in made if make is not None}
         )
+
+    @property
+    def asked(self) -> dict[str, Asked]:
+        """The lists of items that terms want scored, by the term's name."""
+        made = ((one, TERMS[one.term].candidates) for one in self.terms)
+        return {one.name: wanted(one.own) for one, wanted in made if wanted is not None}
 
     def forward(self, batch: Batch, seed: int) -> tuple[Tensor, dict[str, Tensor]]:
         """The objective and each of its terms, as means over the whole batch."""
-        found = self.retriever(batch, alone=self.alone)
+        found = self.model(batch, alone=self.alone)
+        generator = torch.Generator().manual_seed(seed)
+        loss = torch.zeros((), device=found.logits[0].device)
+        means: dict[str, Tensor] = {}
+        for one in self.terms:
+            total = self._total(one, found, batch, generator)
+            loss = loss + one.weight * total.mean
+            means[one.name] = total.mean.detach()
+        return loss, means
+
+    def _total(
+        self, one: TermSettings, found: Pass, batch: Batch, generator: torch.Generator
+    ) -> Total:
+        lists = batch.candidates.get(one.name)
         context = Context(
             normaliser=self.normaliser,
-            head=self.head,
-            generator=torch.Generator().manual_seed(seed),
-            per_token=self.settings.per_token,
+            head=dict(self.heads.items()).get(_head(one)),
+            categories=self.model.categories,
+            generator=generator,
             tree_depths=self.tree_depths,
-            siblings=self.settings.siblings,
-            n_siblings=self.settings.n_siblings,
-            temperature=self.settings.temperature,
-            one_path=self.settings.one_path,
-            contrast=self.settings.contrast,
+            candidates=lists,
+            scores=None if lists is None else self._scores(found, lists, batch.projected),
         )
-        listed = terms(self.retriever, found, batch, context, self.weights)
-        loss = sum((weight * total.mean for weight, total in listed.values()), torch.zeros(()))
-        return loss, {name: total.mean.detach() for name, (_, total) in listed.items()}
+        return TERMS[one.term].loss(found, batch, context, one.own)
+
+    def _scores(self, found: Pass, lists: Candidates, projected: Tensor | None) -> Tensor:
+        """(m, L) log p of every listed item's codes; 0 after its end."""
+        logits = self.model.candidate_logits(found, lists, projected, alone=self.alone)
+        columns = []
+        for depth, step in enumerate(lists.refinements):
+            edge = lists.edge[:, depth]
+            every = decoder_log_probabilities(logits[depth], step, self.normaliser)
+            chosen = every[edge.clamp(min=0)] if len(every) else every.new_zeros(len(edge))
+            columns.append(torch.where(edge >= 0, chosen, chosen.new_zeros(())))
+        return torch.stack(columns, dim=1)
+
+
+def _head(one: TermSettings) -> str:
+    """What the head of a term is kept under: no name that a module has already."""
+    return f"of-{one.name}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to train on and where to keep it.
+    """What a phase trains on and where it is kept.
 
-    ``pool`` is the number of judged queries (the first of ``data``); the others are pseudo-queries.
-    ``source`` is the digest of data, identifiers and recipe: a checkpoint of another source is refused.
+    ``taken``    which stretches of ``data`` an epoch takes
+    ``first``    the epoch the phase begins with; ``step`` likewise
+    ``source``   the digest of data, identifiers and recipe: a checkpoint of another source is refused
+    ``mine``     what lists of candidates are made from; ``rankers`` of the model as it is now
     """
 
     data: TrainingSet
-    pool: int
+    taken: tuple[Taken, ...]
+    loop: LoopSettings
     settings: TrainingSettings
     folder: Path
     source: str
     pad_token: int = 0
+    name: str = "training"
+    first: int = 0
+    step: int = 0
+    mine: Mine | None = None
+    rankers: Callable[[IdentifierModel], Mapping[str, Ranker]] | None = None
+    marks: dict[str, Any] = field(default_factory=dict)
+    """What every line of the journal says beside the numbers: the phase's name, where there are several."""
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where this phase's checkpoints are."""
+        return self.folder / "checkpoints" / self.name
+
+    @property
+    def best(self) -> Path:
+        """Where the best weights on validation queries are."""
+        return self.folder / "best" / self.name
 
 
 def make_accelerator(settings: TrainingSettings) -> Any:
@@ -120,7 +175,7 @@ def make_accelerator(settings: TrainingSettings) -> Any:
 
 def restore_best(model: TrainingModel, plan: Plan, at: Position) -> None:
     """Put back the weights that were best on validation queries."""
-    checkpoint.load_weights(plan.folder / "best" / f"step-{at.best_step:09d}", model)
+    checkpoint.load_weights(plan.best / f"step-{at.best_step:09d}", model)
 
 
 def train(
@@ -134,9 +189,9 @@ def train(
     """Train to the end, from the newest checkpoint if there is one; the final weights stay in ``model``."""
     if accelerator is None:
         accelerator = make_accelerator(plan.settings)
-    optimizer = _optimizer(model, plan.settings)
-    found = checkpoint.newest(plan.folder / "checkpoints", plan.source)
-    at = Position()
+    optimizer = _optimizer(model, plan.loop)
+    found = checkpoint.newest(plan.checkpoints, plan.source)
+    at = Position(step=plan.step, epoch=plan.first)
     if found is not None:
         path, at = found
         checkpoint.load(path, model, optimizer)
@@ -167,20 +222,24 @@ class _Run:
         self.saved_at = time.monotonic()
         self.interval = plan.settings.checkpoint_seconds
         self.rank, self.world = accelerator.process_index, accelerator.num_processes
+        self.lists: dict[str, Lists] = {}
 
     def go(self, at: Position) -> Position:
-        plan, settings = self.plan, self.plan.settings
+        plan, loop = self.plan, self.plan.loop
+        if at.epoch >= plan.first + loop.epochs:
+            return at  # done before: the journal may tell of later phases already
         journal = None
         if self.rank == 0:
             path = plan.folder / "journal.jsonl"
-            journal = Journal(path, at.step, board=settings.tensorboard)
+            journal = Journal(path, at.step, board=plan.settings.tensorboard)
         started, pairs = time.monotonic(), 0.0
-        while at.epoch < settings.epochs:
+        while at.epoch < plan.first + loop.epochs:
+            self._mine(at)
             listed = self._batches(at.epoch)
             while at.batch < len(listed):
-                group = listed[at.batch : at.batch + settings.accumulate]
+                group = listed[at.batch : at.batch + loop.accumulate]
                 middle = at.batch + len(group) / 2
-                progress = (at.epoch + middle / len(listed)) / settings.epochs
+                progress = (at.epoch - plan.first + middle / len(listed)) / loop.epochs
                 values = self._update(group, at.step, progress)
                 pairs += values.pop("pairs")
                 at = replace(at, step=at.step + 1, batch=at.batch + len(group))
@@ -192,7 +251,7 @@ class _Run:
                     "memory_mb": round(_memory(), 1),
                 }
                 if journal is not None:
-                    journal.write(**values)
+                    journal.write(**values, **plan.marks)
                 if self.report is not None and self.rank == 0:
                     self.report(values)
                 self._maybe_save(at)
@@ -203,22 +262,53 @@ class _Run:
         return at
 
     def _batches(self, epoch: int) -> list[Any]:
-        settings = self.plan.settings
         return batches(
             self.plan.data,
-            self.plan.pool,
-            pairs=settings.pairs,
-            seed=settings.seed,
+            self.plan.taken,
+            pairs=self.plan.loop.pairs,
+            seed=self.plan.settings.seed,
             epoch=epoch,
-            # Without a judged query, an epoch is every pseudo-query once.
-            sampled=round(settings.pseudo.share * (self.plan.pool or len(self.plan.data))),
             at_least=self.world,
         )
 
+    def _mine(self, at: Position) -> None:
+        """Make the lists that terms ask for, where those there are have grown old.
+
+        Lists of the model follow its weights at the start of an epoch: these are saved first, so that a
+        resumed run never needs lists of weights that it does not have.
+        """
+        plan, mine = self.plan, self.plan.mine
+        for name, asked in self.model.asked.items():
+            assert mine is not None
+            follows = SOURCES[asked.source].follows
+            since = (
+                (at.epoch - plan.first) % max(1, asked.refresh)
+                if follows
+                else at.epoch - plan.first
+            )
+            if name in self.lists and since:
+                continue
+            if follows and not at.batch and not since:
+                self._save(at)
+            if plan.rankers is not None:
+                self.model.eval()
+                mine = replace(mine, rankers=plan.rankers(self.model.model))
+            folder = plan.folder / "candidates" / f"{plan.name}-{name}"
+            with self.accelerator.main_process_first():
+                self.lists[name] = lists_of(
+                    plan.data,
+                    mine,
+                    asked,
+                    at.epoch - since,
+                    folder,
+                    owner=plan.source,
+                    write=self.rank == 0,
+                )
+
     def _update(self, group: list[Any], step: int, progress: float) -> dict[str, float]:
         """One optimiser step over one or several batches; returns what the journal keeps."""
-        settings = self.plan.settings
-        rate = schedule(progress, settings.warmup)
+        loop = self.plan.loop
+        rate = schedule(progress, loop.warmup)
         for part in self.optimizer.param_groups:
             part["lr"] = part["base_lr"] * rate
         self.model.train()
@@ -226,15 +316,10 @@ class _Run:
         pairs = 0.0
         for index, whole in enumerate(group):
             # Dropout and drawn targets of this step, whatever happened before it.
-            seed = int(np.random.SeedSequence([settings.seed, step, index]).generate_state(1)[0])
+            words = [self.plan.settings.seed, step, index]
+            seed = int(np.random.SeedSequence(words).generate_state(1)[0])
             torch.manual_seed(seed + self.rank)
-            batch = pack(
-                self.plan.data,
-                whole[self.rank :: self.world],
-                whole=whole,
-                pad_token=self.plan.pad_token,
-            )
-            batch = moved(batch, self.accelerator.device)
+            batch = self._packed(whole)
             loss, listed = self.wrapped(batch, seed)
             self._check(loss, listed, step)
             # Gradients are averaged over processes, but each already holds its share of the sum.
@@ -242,17 +327,25 @@ class _Run:
             pairs += batch.n_pairs
             for name, value in listed.items():
                 sums[name] = sums.get(name, 0.0) + self._added(value) / len(group)
-        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), settings.clip)
+        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), loop.clip)
         self.stepper.step()
         self.stepper.zero_grad()
-        weights = {"leaf": 1.0, "tree": self.model.weights.tree}
-        total = sum(weights.get(n, self.model.weights.base) * v for n, v in sums.items())
+        total = sum(one.weight * sums[one.name] for one in self.model.terms)
         return sums | {
             "loss": total,
-            "learning_rate": settings.learning_rate * rate,
+            "learning_rate": loop.learning_rate * rate,
             "gradient_norm": float(norm),
             "pairs": pairs,
         }
+
+    def _packed(self, whole: Any) -> Batch:
+        """The part of a batch that this process computes, with the lists terms asked for, on its device."""
+        mine = whole[self.rank :: self.world]
+        batch = pack(self.plan.data, mine, whole=whole, pad_token=self.plan.pad_token)
+        if self.lists:
+            lists = {name: pack_lists(one, mine) for name, one in self.lists.items()}
+            batch = replace(batch, candidates=lists)
+        return moved(batch, self.accelerator.device)
 
     def _added(self, value: Tensor) -> float:
         return float(self.accelerator.reduce(value, "sum")) if self.world > 1 else float(value)
@@ -269,22 +362,20 @@ class _Run:
 
     def _validated(self, at: Position, journal: Journal | None) -> Position:
         """After an epoch: measure on validation queries when it is time, and keep the best weights."""
-        settings = self.plan.settings
-        every = max(1, settings.epochs // settings.evaluations)
-        due = at.epoch % every == 0 or at.epoch == settings.epochs
+        loop, done = self.plan.loop, at.epoch - self.plan.first
+        # As often as asked for at even distances, the last time after the last epoch.
+        due = done * loop.evaluations // loop.epochs > (done - 1) * loop.evaluations // loop.epochs
         if self.validate is None or not due:
             return at
         self.model.eval()
-        value = self.validate(self.model.retriever)
+        value = self.validate(self.model.model)
         if journal is not None:
-            journal.write(step=at.step, epoch=at.epoch, validation=value)
+            journal.write(step=at.step, epoch=at.epoch, validation=value, **self.plan.marks)
         if at.best is None or value > at.best:
             at = replace(at, best=value, best_step=at.step)
             if self.rank == 0:
-                checkpoint.save(
-                    self.plan.folder / "best", self.model, self.optimizer, at, self.plan.source
-                )
-                checkpoint.prune(self.plan.folder / "best", 1)
+                checkpoint.save(self.plan.best, self.model, self.optimizer, at, self.plan.source)
+                checkpoint.prune(self.plan.best, 1)
         self._save(at)
         return at
 
@@ -300,7 +391,7 @@ class _Run:
     def _save(self, at: Position) -> None:
         if self.rank == 0:
             start = time.monotonic()
-            folder = self.plan.folder / "checkpoints"
+            folder = self.plan.checkpoints
             checkpoint.save(folder, self.model, self.optimizer, at, self.plan.source)
             checkpoint.prune(folder, self.plan.settings.checkpoints_kept)
             taken = time.monotonic() - start
@@ -336,8 +427,8 @@ def schedule(progress: float, warmup: float) -> float:
     return 0.5 * (1 + math.cos(math.pi * (progress - warmup) / max(1e-12, 1 - warmup)))
 
 
-def _optimizer(model: TrainingModel, settings: TrainingSettings) -> torch.optim.AdamW:
-    """AdamW; norms and biases are not decayed; encoder and tree head may have their own rates."""
+def _optimizer(model: TrainingModel, settings: LoopSettings) -> torch.optim.AdamW:
+    """AdamW; norms and biases are not decayed; the encoder and heads of terms may have their own rates."""
     rates = {
         "encoder": settings.encoder_learning_rate or settings.learning_rate,
         "head": settings.learning_rate * settings.head_factor,
@@ -346,8 +437,8 @@ def _optimizer(model: TrainingModel, settings: TrainingSettings) -> torch.optim.
     groups: dict[tuple[str, bool], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            part = "encoder" if name.startswith("retriever.encoder.stack") else "rest"
-            part = "head" if name.startswith("head.") else part
+            part = "encoder" if name.startswith("model.encoder.stack") else "rest"
+            part = "head" if name.startswith("heads.") else part
             groups.setdefault((part, parameter.ndim >= 2), []).append(parameter)
     listed = []
     for (part, decayed), parameters in groups.items():

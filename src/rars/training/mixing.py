@@ -10,19 +10,20 @@ Training queries would overrate both: the decoder is fitted to them, and the que
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rars.model.batch import Batch
+from rars.model.batch import Batch, moved
+from rars.model.identifier_model import IdentifierModel, Pass
 from rars.model.prior import OWN_PART_BESIDE
-from rars.model.retriever import Pass, Retriever
 from rars.objectives import grouped
-from rars.objectives.common import Context
+from rars.objectives.common import Context, PerToken
 from rars.training.packing import TrainingSet, pack
 
+_WHOLE = PerToken()
 _QUERIES = 1000
 """Held-out queries at the most."""
 _BATCH = 32
@@ -44,24 +45,27 @@ class _Part:
             b * mine + a * theirs
             for a, b, mine, theirs in zip(scales, own, self.alone.logits, self.prior, strict=True)
         )
-        return Pass(self.alone.encoded, self.alone.latents, logits)
+        return replace(self.alone, logits=logits)
 
 
-def mix(model: Retriever, held_out: TrainingSet, normaliser: str) -> None:
+def mix(model: IdentifierModel, held_out: TrainingSet, normaliser: str) -> None:
     """Set the scales of a model's prior and of its own part."""
     assert model.prior is not None
     parts = _parts(model, held_out)
     context = Context(normaliser=normaliser)
     queries = sum(part.batch.n_queries for part in parts)
     depths = len(model.slots)
-    start = torch.tensor([[1.0] * depths, [OWN_PART_BESIDE] * depths]).log()
+    device = model.prior.scales.device
+    start = torch.tensor([[1.0] * depths, [OWN_PART_BESIDE] * depths], device=device).log()
     found = start.clone().requires_grad_()
     optimizer = torch.optim.LBFGS([found], max_iter=_STEPS, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimizer.zero_grad()
         scales, own = found.exp()
-        totals = [grouped.loss(p.mixed(scales, own), p.batch, context).sum for p in parts]
+        totals = [
+            grouped.loss(part.mixed(scales, own), part.batch, context, _WHOLE).sum for part in parts
+        ]
         value = (sum(totals) + _CAUTION * (found - start).square().sum()) / queries
         value.backward()  # type: ignore[no-untyped-call]
         return value.detach()
@@ -74,7 +78,7 @@ def mix(model: Retriever, held_out: TrainingSet, normaliser: str) -> None:
 
 
 @torch.no_grad()
-def _parts(model: Retriever, data: TrainingSet) -> list[_Part]:
+def _parts(model: IdentifierModel, data: TrainingSet) -> list[_Part]:
     assert model.prior is not None
     model.eval()
     chosen = np.sort(np.random.default_rng(0).permutation(len(data))[:_QUERIES])
@@ -82,6 +86,6 @@ def _parts(model: Retriever, data: TrainingSet) -> list[_Part]:
     model.prior.own.fill_(0.0)
     found = []
     for first in range(0, len(chosen), _BATCH):
-        batch = pack(data, chosen[first : first + _BATCH])
+        batch = moved(pack(data, chosen[first : first + _BATCH]), model.prior.scales.device)
         found.append(_Part(batch, model(batch, alone=True), model(batch).logits))
     return found

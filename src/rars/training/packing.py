@@ -16,16 +16,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-from rars.model.batch import Batch, CategoryTargets, Refinement
-from rars.model.prior import Measure
+from rars.arrays import Bools, Floats, Ints, padded
+from rars.model.batch import Batch, Candidates, CategoryTargets, Refinement
+from rars.model.prior import PriorMeasure
 from rars.tree import END, PrefixTree, Projection, Relevance, SidVocabulary, project
 from rars.tree.categories import CategoryTree
-
-Ints = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +36,7 @@ class Entries:
     start: Ints
     node: Ints
     slot: Ints
-    alive: npt.NDArray[np.bool_]
+    alive: Bools
     mass: Floats
     pairs: Floats
     parent: Ints
@@ -56,7 +53,7 @@ class TrainingSet:
     weight: Floats
     vectors: Floats | None = None
     projected: Floats | None = None
-    measure: Measure | None = None
+    measure: PriorMeasure | None = None
     """What a prior over identifiers says of the tree."""
     categories: tuple[Entries, ...] = ()
     latent_rows: int = 0
@@ -84,11 +81,13 @@ def training_set(
     tokens: Sequence[Ints],
     *,
     categories: CategoryTree | None = None,
+    latent_rows: int | None = None,
     skip_decided: bool = False,
     **rest: Any,
 ) -> TrainingSet:
     """Project every query's relevance once; ``tokens`` are in the order of ``relevance.queries``.
 
+    ``latent_rows`` are decoder rows before the first code, those of ``categories`` unless given.
     ``skip_decided`` leaves out prefixes with one identifier below them: right where a code competes with its
     legal siblings alone.
     """
@@ -101,7 +100,7 @@ def training_set(
         levels=levels,
         tokens=tokens,
         categories=_category_entries(categories, relevance) if categories else (),
-        latent_rows=len(categories.sizes) if categories else 0,
+        latent_rows=latent_rows or (len(categories.sizes) if categories else 0),
         **rest,
     )
 
@@ -150,17 +149,17 @@ def pack(
 ) -> Batch:
     """Cut out a batch: these queries, as this process's part of the ``whole`` batch."""
     whole = queries if whole is None else whole
-    refinements, rows, paths = _refinements(data, queries)
-    tokens, mask = _padded([data.tokens[q] for q in queries], pad_token)
-    positions, visible = _visibility(data, len(queries), rows, paths)
+    packed = _refinements(data, queries)
+    tokens, mask = padded([data.tokens[q] for q in queries], pad_token)
+    positions, visible = _visibility(data, len(queries), packed)
     return Batch(
-        tokens=tokens,
-        mask=mask,
+        tokens=torch.from_numpy(tokens),
+        mask=torch.from_numpy(mask.astype(np.int64)),
         vectors=_taken(data.vectors, queries),
         projected=_taken(data.projected if data.measure is None else None, queries),
         positions=positions,
         visible=visible,
-        refinements=refinements,
+        refinements=packed.refinements,
         categories=tuple(
             _category_targets(data, level, queries, whole) for level in data.categories
         ),
@@ -170,42 +169,109 @@ def pack(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Items beside the relevant ones for some queries, in the shape of a training set of their own.
+
+    ``data``   every listed item as a positive, so that its prefixes are packed and decoded like those
+    ``start``  (queries + 1,) where each query's list begins in the arrays below, (listed,)
+    ``item``, ``mass``, ``rank``  as in ``Candidates``
+    ``entry``  its leaf's entry in the last level of ``data``
+    """
+
+    data: TrainingSet
+    start: Ints
+    item: Ints
+    mass: Floats
+    rank: Ints
+    entry: Ints
+
+
+def pack_lists(lists: Lists, queries: Ints) -> Candidates:
+    """Cut out the lists of the queries of a batch; queries beyond those that have lists get none."""
+    data = lists.data
+    packed = _refinements(data, queries)
+    positions, visible = _visibility(data, len(queries), packed)
+    index, query = _cut(lists.start, queries)
+    # From each listed item's leaf up: which edge of every refinement its path takes.
+    entry = lists.entry[index]
+    edges = np.empty((len(index), data.tree.depth), dtype=np.int64)
+    for depth in range(data.tree.depth, 0, -1):
+        level = data.levels[depth]
+        edges[:, depth - 1] = packed.edge_of[depth - 1][_local(level.start, queries, entry, query)]
+        entry = level.parent[entry]
+    return Candidates(
+        query=_long(query),
+        item=_long(lists.item[index]),
+        mass=_real(lists.mass[index]),
+        rank=_long(lists.rank[index]),
+        edge=_long(edges),
+        positions=positions,
+        visible=visible,
+        refinements=packed.refinements,
+    )
+
+
 @dataclass(frozen=True)
 class _Rows:
-    """Decoder rows of one depth: the query and row of each, and the rows on its path (n, depth)."""
+    """The n decoder rows of one depth: (n,) query and row of each, (n, depth) the rows on its path."""
 
     query: Ints
     row: Ints
     path: Ints
 
 
-def _refinements(
-    data: TrainingSet, queries: Ints
-) -> tuple[tuple[Refinement, ...], int, list[_Rows]]:
-    """The refinements of a batch, the number of decoder rows, and who is where in them."""
+@dataclass(frozen=True)
+class _Packed:
+    """The refinements of a batch and where everything stands in the decoder pass.
+
+    ``rows``     decoder rows of the longest query
+    ``placed``   the rows of each depth
+    ``edge_of``  for each depth, (entries of the batch,) the edge each entry one depth down became; -1 if none
+    """
+
+    refinements: tuple[Refinement, ...]
+    rows: int
+    placed: list[_Rows]
+    edge_of: list[Ints]
+
+
+def _refinements(data: TrainingSet, queries: Ints) -> _Packed:
+    """Walk down the queries' prefix trees, all queries at once.
+
+    At each depth there are n live parents and m entries one level down, of which m' have a live parent:
+
+    ``index``, ``query``  (n,) the parents' entries in ``above``, and whose they are
+    ``place``             (entries of this depth,) each one's number among the live parents, -1 if it ended
+    ``codes``, ``path``   (n, depth) slots and decoder rows on the way to each parent
+    ``edge``              (n,) which of the m' edges above each parent is
+    ``used``              (queries,) decoder rows taken so far
+    """
     n = len(queries)
-    used = np.full(n, data.latent_rows)  # rows taken so far, per query
+    used = np.full(n, data.latent_rows)
     index, query = _cut(data.levels[0].start, queries)
-    place = np.arange(
-        n
-    )  # of every entry of this depth: its place among the parents, -1 if it ended
+    place = np.arange(n)
     codes = np.zeros((n, 0), dtype=np.int64)
     path = np.zeros((n, 0), dtype=np.int64)
-    edge, found, placed = np.arange(n), [], []
+    edge = np.arange(n)
+    found: list[Refinement] = []
+    placed: list[_Rows] = []
+    edges: list[Ints] = []
     prior = _prior(data, queries)
+    weight = data.weight[queries]
     for depth in range(data.tree.depth):
         above, below = data.levels[depth], data.levels[depth + 1]
         row = used[query] + _rank(query)
         used = used + np.bincount(query, minlength=n)
         path = np.concatenate([path, row[:, None]], axis=1)
         placed.append(_Rows(query, row, path))
-        # Children of the parents kept: their entries are those of the same queries one level down.
+        # Children of the live parents: their entries are those of the same queries one level down.
         child, child_query = _cut(below.start, queries)
         parent = place[_local(above.start, queries, below.parent[child], child_query)]
         kept = parent >= 0
+        edges.append(np.where(kept, np.cumsum(kept) - 1, -1))
         child, child_query, parent = child[kept], child_query[kept], parent[kept]
         owner, legal_node, legal = _legal(data, depth, above.node[index])
-        weight = data.weight[queries]
         found.append(
             Refinement(
                 query=_long(query),
@@ -229,7 +295,7 @@ def _refinements(
         index, query = child[edge], child_query[edge]
         codes = np.concatenate([codes[parent[edge]], below.slot[index][:, None]], axis=1)
         path = path[parent[edge]]
-    return tuple(found), int(used.max()), placed
+    return _Packed(tuple(found), int(used.max()), placed, edges)
 
 
 def _legal(data: TrainingSet, depth: int, nodes: Ints) -> tuple[Ints, Ints, Ints]:
@@ -254,15 +320,14 @@ def _prior(data: TrainingSet, queries: Ints) -> tuple[Floats, ...] | None:
     return data.measure.log_shares(np.asarray(data.projected[queries]))
 
 
-def _visibility(
-    data: TrainingSet, n: int, rows: int, placed: list[_Rows]
-) -> tuple[torch.Tensor, torch.Tensor]:
-    first = data.latent_rows + 1
+def _visibility(data: TrainingSet, n: int, packed: _Packed) -> tuple[torch.Tensor, torch.Tensor]:
+    """Positions (n, rows) of decoder rows, and which rows each sees (n, rows, rows)."""
+    rows, first = packed.rows, data.latent_rows + 1
     visible = torch.eye(rows, dtype=torch.bool).repeat(n, 1, 1)
     visible[:, :first, :first] |= torch.ones(first, first, dtype=torch.bool).tril()
     positions = torch.zeros(n, rows, dtype=torch.long)
     positions[:, :first] = torch.arange(first)
-    for depth, at in enumerate(placed[1:], start=1):
+    for depth, at in enumerate(packed.placed[1:], start=1):
         query, row = _long(at.query), _long(at.row)
         visible[query, row, :first] = True
         visible[query[:, None], row[:, None], _long(at.path)] = True
@@ -303,15 +368,6 @@ def _rank(group: Ints) -> Ints:
     """The place of each row inside its (sorted) group."""
     first = np.searchsorted(group, group)
     return np.arange(len(group)) - first
-
-
-def _padded(rows: Sequence[Ints], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    longest = max(len(row) for row in rows)
-    tokens = np.full((len(rows), longest), pad, dtype=np.int64)
-    lengths = np.array([len(row) for row in rows])
-    mask = np.arange(longest) < lengths[:, None]
-    tokens[mask] = np.concatenate(rows)
-    return torch.from_numpy(tokens), torch.from_numpy(mask.astype(np.int64))
 
 
 def _taken(values: Floats | None, queries: Ints) -> torch.Tensor | None:

@@ -1,92 +1,105 @@
 """From a dataset and its identifiers to a model and a training set.
 
-Owns: which queries, texts, vectors and categories training sees. Only training queries and the catalogue are
-read here; validation and test judgments never are.
+Owns: which queries, texts, vectors and categories training sees: judged training queries, pseudo-queries and
+item texts. Validation judgments are read by ``held_out`` alone, for choosing checkpoints and for how much a
+prior counts; test judgments never are.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 from torch import Tensor
 
 from rars import artifacts
-from rars.config import Recipe
+from rars.arrays import Ints, Points
+from rars.config import LoopSettings, Phase, Recipe
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers import (
-    Identifiers,
-    cached_vectors,
-    induce_categories,
-    item_vectors,
-    open_embedder,
-)
-from rars.identifiers.residual import ResidualQuantizer
+from rars.identifiers import Identifiers, cached_vectors, item_texts, item_vectors, open_embedder
+from rars.identifiers.categories import catalogue_categories
 from rars.model.backbone import PRESETS
 from rars.model.prior import OWN_PART_BESIDE, SemanticPrior
 from rars.model.saving import Ready, build
 from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tokenizer
+from rars.objectives import TERMS
+from rars.progress import Advance
 from rars.training import pseudo
+from rars.training.candidates import Mine
 from rars.training.packing import Entries, TrainingSet, training_set
+from rars.training.sampler import Taken
 from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.integer[Any]]
 
 _SAMPLE, _CELLS = 1000, 20_000_000
 """Training queries that calibrate the prior: at the most, and times the identifiers of the catalogue."""
 _SCALES = tuple(2.0**power for power in np.arange(-2, 8.5, 0.5))
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A fresh model, what it is trained on, and the number of judged queries in it."""
+    """A fresh model, and what it is trained on.
+
+    ``judged``, ``pseudo``, ``indexing``  the stretches of ``data``: judged queries come first
+    ``mine``      what lists of candidates are made from
+    ``source``    the digest of everything that the weights depend on
+    """
 
     ready: Ready
     data: TrainingSet
-    pool: int
+    judged: Taken
+    pseudo: Taken
+    indexing: Taken
+    mine: Mine
     tree: PrefixTree
     categories: CategoryTree | None
     source: str
     tree_depths: int | None
 
+    def taken(self, loop: LoopSettings) -> tuple[Taken, ...]:
+        """What each epoch of a phase takes; without a judged query, every further one once."""
+        base = (self.judged.stop - self.judged.start) * loop.judged
+        judged = (self.judged,) if loop.judged else ()
+        further = (
+            part._replace(sample=max(1, round(share * (base or part.stop - part.start))))
+            for part, share in (
+                (self.pseudo, loop.pseudo.share),
+                (self.indexing, loop.indexing.share),
+            )
+            if share and part.stop > part.start
+        )
+        return (*judged, *further)
+
+    def weighted(self, loop: LoopSettings) -> TrainingSet:
+        """The training set with the weights that a phase gives its queries."""
+        weight = np.ones(len(self.data))
+        weight[self.pseudo.start : self.pseudo.stop] = loop.pseudo.weight
+        weight[self.indexing.start : self.indexing.stop] = loop.indexing.weight
+        return replace(self.data, weight=weight)
+
 
 def prepare(
-    dataset: Dataset, identifiers: Identifiers, recipe: Recipe, advance: Advance | None = None
+    dataset: Dataset,
+    identifiers: Identifiers,
+    recipe: Recipe,
+    advance: Advance | None = None,
+    *,
+    device: str = "cpu",
 ) -> Prepared:
     """Build the model and project every training query's relevance."""
-    settings = recipe.training
+    phases = recipe.phases
     tree = PrefixTree.build(identifiers.codes)
     vocabulary = SidVocabulary.of(tree, identifiers.sizes)
-    query, item, rho = dataset.positives("train", recipe.objective.relevance)
-    if not len(query) and not settings.pseudo.share:
-        raise RarsError(
-            f"{dataset.folder} has no training query with a positive item; a recipe with pseudo-queries "
-            "(training.pseudo.share, as in 'practical') can train on the catalogue alone."
-        )
-    asked, row = np.unique(query, return_inverse=True)
-    texts: list[str] = dataset.query_texts.take(pa.array(asked)).to_pylist()
-    weight = np.ones(len(asked))
-    if settings.pseudo.share:
-        count = round(settings.pseudo.share * (len(asked) or dataset.n_items) * settings.epochs)
-        made = pseudo.pool(dataset, min(count, 2 * dataset.n_items), settings.seed)
-        row = np.concatenate([row, len(asked) + made.query])
-        item = np.concatenate([item, made.item])
-        rho = np.concatenate([rho, np.ones(len(made.item))])
-        texts += made.texts
-        weight = np.concatenate([weight, np.full(len(made.texts), settings.pseudo.weight)])
-    tokenizer = query_tokenizer(dataset, recipe, texts[: len(asked)])
-    vectors, projected = query_vectors(texts, identifiers, recipe, advance)
+    asked = _Asked.of(dataset, recipe)
+    tokenizer = query_tokenizer(dataset, recipe, asked.texts[: asked.judged])
+    vectors, projected = query_vectors(asked.texts, identifiers, recipe, advance, device=device)
     categories = category_tree(dataset, identifiers, recipe)
     ready = build(
         recipe.model,
@@ -96,37 +109,118 @@ def prepare(
         vector=0 if vectors is None else vectors.shape[1],
         embedder=identifiers.settings.embedder,
         codewords=_codewords(identifiers, recipe),
-        seed=settings.seed,
+        seed=recipe.training.seed,
     )
+    siblings = any(TERMS[one.term].siblings for phase in phases for one in phase.terms)
+    relevance = Relevance.of(asked.row, asked.item, asked.rho)
     data = training_set(
         tree,
         vocabulary,
-        Relevance.of(row, item, rho),
-        tokenizer.encode(texts),
+        relevance,
+        tokenizer.encode(asked.texts),
         categories=categories,
-        weight=weight,
         vectors=vectors,
         projected=projected,
         skip_decided=recipe.model.normaliser == "children",
-        with_siblings=recipe.objective.structure != "none" or recipe.model.normaliser == "children",
+        with_siblings=siblings or recipe.model.normaliser == "children",
     )
     prior = ready.model.prior
     if prior is not None:
-        calibrate(prior, data, len(asked) or len(texts))
+        calibrate(prior, data, asked.judged or len(asked.texts))
         if recipe.objective.prior == "inside":
             data = replace(data, measure=prior.measure(tree, vocabulary))
         else:
             torch.nn.init.constant_(prior.own, OWN_PART_BESIDE)
-    sources = [dataset.digest, recipe.model_dump(mode="json"), _digest(identifiers)]
     suffixed = identifiers.depth > len(identifiers.quantizer.sizes)
+    ends = np.cumsum([asked.judged, asked.pseudo, asked.indexing]).tolist()
     return Prepared(
         ready=ready,
         data=data,
-        pool=len(asked),
+        judged=Taken(0, ends[0]),
+        pseudo=Taken(ends[0], ends[1]),
+        indexing=Taken(ends[1], ends[2]),
+        mine=_mine(dataset, recipe, asked, relevance),
         tree=tree,
         categories=categories,
-        source=artifacts.digest_json(sources),
+        source=source_digest(dataset, identifiers, recipe),
         tree_depths=identifiers.depth - 1 if suffixed else None,
+    )
+
+
+def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) -> str:
+    """Of all that the weights depend on; how a system is called and searched is no part of it."""
+    settings = recipe.model_dump(mode="json")
+    kept = {key: settings[key] for key in ("identifiers", "model", "objective", "training")}
+    codes = hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()
+    return artifacts.digest_json([dataset.digest, kept, codes])
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """All training queries: judged ones, then pseudo-queries, then item texts.
+
+    ``texts``   of all; ``judged``, ``pseudo``, ``indexing`` how many there are of each kind
+    ``queries`` (judged,) their rows in the dataset
+    ``row``, ``item``, ``rho``  (pairs,) which query, which item, how relevant
+    """
+
+    texts: list[str]
+    queries: Ints
+    row: Ints
+    item: Ints
+    rho: Any
+    judged: int
+    pseudo: int
+    indexing: int
+
+    @classmethod
+    def of(cls, dataset: Dataset, recipe: Recipe) -> _Asked:
+        phases = recipe.phases
+        query, item, rho = dataset.positives("train", recipe.objective.relevance)
+        made_up = any(phase.loop.pseudo.share or phase.loop.indexing.share for phase in phases)
+        if not len(query) and not made_up:
+            raise RarsError(
+                f"{dataset.where} has no training query with a positive item; a recipe with "
+                "pseudo-queries (training.pseudo.share, as in 'practical') can train on the catalogue alone."
+            )
+        queries, row = np.unique(query, return_inverse=True)
+        texts: list[str] = dataset.query_texts.take(pa.array(queries)).to_pylist()
+        judged = len(texts)
+        count = _pool_size(phases, judged or dataset.n_items, dataset.n_items)
+        if count:
+            made = pseudo.pool(dataset, count, recipe.training.seed)
+            row = np.concatenate([row, judged + made.query])
+            item = np.concatenate([item, made.item])
+            rho = np.concatenate([rho, np.ones(len(made.item))])
+            texts += made.texts
+        indexing = 0
+        if any(phase.loop.indexing.share for phase in phases):
+            indexing = dataset.n_items
+            every = np.arange(indexing)
+            row = np.concatenate([row, len(texts) + every])
+            item = np.concatenate([item, every])
+            rho = np.concatenate([rho, np.ones(indexing)])
+            texts += [text or "" for text in item_texts(dataset).to_pylist()]
+        return cls(texts, queries, row, item, rho, judged, count, indexing)
+
+
+def _pool_size(phases: Sequence[Phase], base: int, items: int) -> int:
+    """How many pseudo-queries all epochs can use, at most two an item."""
+    wanted = sum(round(one.loop.pseudo.share * base * one.loop.epochs) for one in phases)
+    return min(wanted, 2 * items)
+
+
+def _mine(dataset: Dataset, recipe: Recipe, asked: _Asked, relevance: Relevance) -> Mine:
+    judged = dataset.judged("train")
+    refused = judged.where(judged.grade <= 0)
+    refused = refused.where(np.isin(refused.query, asked.queries))
+    return Mine(
+        texts=asked.texts[: asked.judged],
+        relevance=relevance,
+        refused=(np.searchsorted(asked.queries, refused.query), refused.item),
+        n_items=dataset.n_items,
+        rankers={},
+        seed=recipe.training.seed,
     )
 
 
@@ -151,16 +245,16 @@ def held_out(
         skip_decided=recipe.model.normaliser == "children",
     )
     prior = prepared.ready.model.prior
-    return (
-        data if prior is None else replace(data, measure=prior.measure(data.tree, data.vocabulary))
-    )
+    if prior is None:
+        return data
+    return replace(data, measure=prior.measure(data.tree, data.vocabulary))
 
 
 def calibrate(prior: SemanticPrior, data: TrainingSet, pool: int) -> None:
     """Start the prior as sharp as it alone explains training identifiers best.
 
     Similarities of unit vectors are small: taken as they are, the softmax over them is nearly flat, and the
-    first steps of training would drown the prior.
+    first steps of training would drown the prior. ``pool``: calibrate on the first so many queries.
     """
     leaves = data.tree.n_leaves
     sample = max(1, min(_SAMPLE, _CELLS // leaves)) if prior.projected else _SAMPLE
@@ -202,18 +296,24 @@ def query_tokenizer(dataset: Dataset, recipe: Recipe, queries: Sequence[str]) ->
 
 
 def query_vectors(
-    texts: Sequence[str], identifiers: Identifiers, recipe: Recipe, advance: Advance | None = None
-) -> tuple[Floats | None, Floats | None]:
+    texts: Sequence[str],
+    identifiers: Identifiers,
+    recipe: Recipe,
+    advance: Advance | None = None,
+    *,
+    device: str = "cpu",
+) -> tuple[Points | None, Points | None]:
     """Sentence vectors of queries, and the same in codeword space, where the recipe needs them."""
     reads = recipe.model.backbone in PRESETS and recipe.model.vector_tokens > 0
     if not reads and recipe.model.prior == "off":
         return None, None
-    embedder = open_embedder(identifiers.settings.embedder)
+    embedder = open_embedder(identifiers.settings.embedder, device=device)
     vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
     vectors = identifiers.query_space(vectors)
     projected = None
     if recipe.model.prior != "off":
-        projected = _residual(identifiers).project(vectors)
+        _check_codebooks(identifiers)
+        projected = identifiers.quantizer.project(vectors)
     return np.asarray(vectors) if reads else None, projected
 
 
@@ -223,34 +323,31 @@ def category_tree(
     """The catalogue's own categories; induced by clustering where it has none; None if switched off."""
     if recipe.model.categories == "off":
         return None
-    paths: list[Any] = dataset.items(["category"])["category"].to_pylist()
-    if any(paths):
-        return CategoryTree.of_paths(paths, recipe.model.category_levels)
-    vectors, _ = item_vectors(dataset, identifiers.settings.embedder)
-    branching = (20,) * recipe.model.category_levels
-    codes = induce_categories(vectors, branching, seed=identifiers.settings.seed)
-    return CategoryTree.of_codes(np.asarray(codes))
+    settings = identifiers.settings
+    return catalogue_categories(
+        dataset,
+        recipe.model.category_levels,
+        lambda: item_vectors(dataset, settings.embedder)[0],
+        settings.seed,
+    )
 
 
-def _codewords(identifiers: Identifiers, recipe: Recipe) -> list[Floats] | None:
+def _codewords(identifiers: Identifiers, recipe: Recipe) -> list[Points] | None:
     """The codebooks, where the recipe starts anything from them."""
-    residual = isinstance(identifiers.quantizer, ResidualQuantizer)
-    if recipe.model.prior == "off" and not (recipe.model.aligned_codes and residual):
+    quantizer = identifiers.quantizer
+    if recipe.model.prior == "off" and not (
+        recipe.model.aligned_codes and quantizer.shared_codebooks
+    ):
         return None
-    quantizer = _residual(identifiers)
+    _check_codebooks(identifiers)
     found = [quantizer.codewords(depth) for depth in range(len(quantizer.sizes))]
     # A uniqueness suffix says nothing about the item: its codewords are zero.
     extra = identifiers.sizes[len(quantizer.sizes) :]
     return found + [np.zeros((size, found[0].shape[1]), dtype=np.float32) for size in extra]
 
 
-def _residual(identifiers: Identifiers) -> ResidualQuantizer:
-    if not isinstance(identifiers.quantizer, ResidualQuantizer):
+def _check_codebooks(identifiers: Identifiers) -> None:
+    if not identifiers.quantizer.shared_codebooks:
         raise RarsError(
             "model.prior needs residual codebooks; use identifiers.learner residual-kmeans or rqvae."
         )
-    return identifiers.quantizer
-
-
-def _digest(identifiers: Identifiers) -> str:
-    return hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()

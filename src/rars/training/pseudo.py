@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from rars.arrays import Ints
 from rars.data import Dataset
 from rars.data.attributes import phrase
-from rars.data.words import words
-
-Ints = npt.NDArray[np.integer[Any]]
+from rars.data.words import indexed, words
 
 _FIELDS = ["title", "brand", "color", "category", "attributes"]
 _SHORTEST, _LONGEST = 2, 5
@@ -113,7 +112,10 @@ def facts_of(item: dict[str, Any]) -> Iterator[str]:
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """Which items hold which words: those of word w are ``item[start[w]:start[w + 1]]``, in order."""
+    """Which items hold which words: those of word w are ``item[start[w]:start[w + 1]]``, in order.
+
+    As in BM25, items hold what is ``indexed``, texts ask for ``words``: a lone CJK character may be anywhere.
+    """
 
     vocabulary: dict[str, int]
     start: Ints
@@ -134,7 +136,7 @@ class _Held:
         for batch in items.to_batches():
             for row in batch.to_pylist():
                 said = [str(row["title"]), *(row["category"] or [])[-1:], *facts_of(row)]
-                found = {word for text in said for word in words(text)}
+                found = {word for text in said for word in indexed(text)}
                 lists.append({vocabulary.setdefault(word, len(vocabulary)) for word in found})
         word = np.fromiter((w for some in lists for w in some), np.int64)
         owner = np.repeat(np.arange(len(lists)), [len(some) for some in lists])

@@ -6,38 +6,48 @@ so a resumed run needs only its epoch and step to go on exactly.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from rars.arrays import Ints
 from rars.training.packing import TrainingSet
-
-Ints = npt.NDArray[np.integer[Any]]
 
 # Queries of similar size share a batch (less padding), among this many batches at a time (still shuffled).
 _WINDOW = 16
 
 
+class Taken(NamedTuple):
+    """What an epoch takes of a stretch of the training set: all of it, or a ``sample`` of so many."""
+
+    start: int
+    stop: int
+    sample: int | None = None
+
+
 def batches(
     data: TrainingSet,
-    pool: int,
+    taken: Sequence[Taken],
     *,
     pairs: int,
     seed: int,
     epoch: int,
-    sampled: int = 0,
     at_least: int = 1,
 ) -> list[Ints]:
-    """The batches of one epoch: every query from the first ``pool`` once, ``sampled`` of the others.
+    """The batches of one epoch, each of whole queries.
 
-    Each batch holds whole queries with about ``pairs`` relevant pairs, and ``at_least`` so many queries.
+    A batch holds about ``pairs`` relevant pairs, and ``at_least`` so many queries.
     """
     rng = np.random.default_rng([seed, epoch])
-    queries: Ints = np.arange(pool)
-    if sampled:
-        others = rng.choice(len(data) - pool, min(sampled, len(data) - pool), replace=False) + pool
-        queries = np.concatenate([queries, others])
+    chosen: list[Ints] = []
+    for start, stop, sample in taken:
+        size = stop - start
+        if sample is None:
+            chosen.append(np.arange(start, stop))
+        elif sample:
+            chosen.append(rng.choice(size, min(sample, size), replace=False) + start)
+    queries = np.concatenate(chosen)
     rng.shuffle(queries)
     queries = _bucketed(queries, data, pairs)
     count = data.n_pairs[queries]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rars.tree.ambiguity import Ambiguity, ambiguity
 from rars.tree.prefix_tree import END, PrefixTree
 from rars.tree.relevance import Level, Projection, Relevance, project
-from rars.tree.vocabulary import SidVocabulary
+from rars.tree.vocabulary import SidVocabulary, code_name
 
 __all__ = [
     "END",
@@ -16,5 +16,6 @@ __all__ = [
     "Relevance",
     "SidVocabulary",
     "ambiguity",
+    "code_name",
     "project",
 ]

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rars.arrays import Doubles, Ints
 from rars.tree.prefix_tree import PrefixTree
-from rars.tree.relevance import Floats, Ints, Projection
+from rars.tree.relevance import Projection
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,27 +28,27 @@ class Ambiguity:
     ``capacity``   sum_u mu_{l-1}(u|q) log |Ch(u)|, the most that Delta_l(q) could be
     """
 
-    entropy: Floats
-    variance: Floats
-    mass: Floats
+    entropy: Doubles
+    variance: Doubles
+    mass: Doubles
     branches: npt.NDArray[np.bool_]
-    capacity: Floats
+    capacity: Doubles
 
     @property
-    def normalised(self) -> Floats:
+    def normalised(self) -> Doubles:
         """Delta_l(q) over its capacity, zero where there is no choice (Eq. rq2-normalization)."""
         zero = np.zeros_like(self.entropy)
         return np.asarray(np.divide(self.entropy, self.capacity, out=zero, where=self.capacity > 0))
 
     @property
-    def allocation(self) -> Floats:
+    def allocation(self) -> Doubles:
         """r_l(q): the share of the query's total entropy at each depth; NaN where that is zero."""
         total = self.entropy.sum(axis=1, keepdims=True)
         unknown = np.full_like(self.entropy, np.nan)
         return np.asarray(np.divide(self.entropy, total, out=unknown, where=total > 0))
 
     @property
-    def mean_depth(self) -> Floats:
+    def mean_depth(self) -> Doubles:
         """tau(q) = sum_l l r_l(q), (queries,): where on the way down relevance branches."""
         depths = np.arange(1, self.entropy.shape[1] + 1)
         return np.asarray(self.allocation @ depths, dtype=np.float64)
@@ -69,13 +70,13 @@ def ambiguity(tree: PrefixTree, projection: Projection) -> Ambiguity:
     return Ambiguity(entropy, variance, mass, parents > 0, capacity)
 
 
-def _refinement(tree: PrefixTree, projection: Projection, depth: int) -> tuple[Floats, ...]:
+def _refinement(tree: PrefixTree, projection: Projection, depth: int) -> tuple[Doubles, ...]:
     level, above = projection.levels[depth], projection.levels[depth - 1]
     share = projection.conditional(depth)
     several = projection.branching(depth) > 1
     legal = tree.n_children(depth - 1, above.node)
 
-    def per_query(rows: Ints, weights: Floats) -> Floats:
+    def per_query(rows: Ints, weights: Doubles) -> Doubles:
         return np.bincount(rows, weights, projection.n_rows).astype(np.float64, copy=False)
 
     # Rounding can make an only child's share differ from 1; there is no choice there.

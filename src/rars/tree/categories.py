@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from rars.arrays import Ints
 from rars.tree.prefix_tree import END, PrefixTree
 from rars.tree.sorting import runs, stable_order
-
-Ints = npt.NDArray[np.integer[Any]]
 
 NONE = -1
 """The node of an item that has no category at a level."""

@@ -26,10 +26,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rars import artifacts
+from rars.arrays import Ints
 from rars.errors import RarsError
-from rars.tree.sorting import IntArray, run_starts, stable_order
-
-Ints = npt.NDArray[np.signedinteger[Any]]
+from rars.tree.sorting import run_starts, stable_order
 
 END = -1
 """The code of "this identifier ends here", and the padding of shorter rows of a code matrix."""
@@ -57,7 +56,7 @@ class PrefixTree:
 
     order: npt.NDArray[np.int32]
     children: tuple[npt.NDArray[np.int32], ...]
-    codes: tuple[IntArray, ...]
+    codes: tuple[Ints, ...]
     buckets: npt.NDArray[np.int32]
 
     @classmethod
@@ -86,7 +85,7 @@ class PrefixTree:
         return cls(order.astype(np.int32), tuple(children[::-1]), tuple(node_codes[::-1]), buckets)
 
     @classmethod
-    def _from_sorted(cls, order: npt.NDArray[np.int32], rows: IntArray) -> PrefixTree:
+    def _from_sorted(cls, order: npt.NDArray[np.int32], rows: Ints) -> PrefixTree:
         """The same from sorted rows, for identifiers too long for a 64-bit key."""
         changed = np.ones(len(rows), dtype=bool)
         changed[1:] = False
@@ -240,7 +239,7 @@ class PrefixTree:
         )
 
 
-def _owners(pointers: npt.NDArray[np.int32], members: IntArray) -> Ints:
+def _owners(pointers: npt.NDArray[np.int32], members: Ints) -> Ints:
     """Which range of ``pointers`` each member falls into."""
     if len(members) * 4 < len(pointers):
         return np.asarray(np.searchsorted(pointers, members, side="right") - 1)
@@ -249,7 +248,7 @@ def _owners(pointers: npt.NDArray[np.int32], members: IntArray) -> Ints:
     return np.take(every, members)
 
 
-def _checked(matrix: npt.NDArray[Any]) -> IntArray:
+def _checked(matrix: npt.NDArray[Any]) -> Ints:
     if matrix.ndim != 2 or matrix.shape[0] == 0 or matrix.shape[1] == 0:
         raise RarsError(
             f"Identifiers must be a table of items x codes, not of shape {matrix.shape}."
@@ -267,7 +266,7 @@ def _checked(matrix: npt.NDArray[Any]) -> IntArray:
     return matrix
 
 
-def _packed(matrix: IntArray) -> tuple[npt.NDArray[np.uint64] | None, list[int], int]:
+def _packed(matrix: Ints) -> tuple[npt.NDArray[np.uint64] | None, list[int], int]:
     """Each SID as one number, where 64 bits suffice; how to take its prefixes; the code of zero.
 
     ``shifts[l]`` is how far to shift a key right to keep its first l codes. Where identifiers end early,
@@ -285,7 +284,7 @@ def _packed(matrix: IntArray) -> tuple[npt.NDArray[np.uint64] | None, list[int],
     return keys, shifts, lowest
 
 
-def _compact(codes: npt.NDArray[Any]) -> IntArray:
+def _compact(codes: npt.NDArray[Any]) -> Ints:
     """Node codes in the smallest type that holds them: one byte for the usual 256 codes."""
     low, high = int(codes.min()), int(codes.max())
     for kind in (np.uint8, np.int16, np.int32):

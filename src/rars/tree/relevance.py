@@ -10,17 +10,14 @@ leaves, the relevance-bearing nodes of every depth are runs of that order and ma
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rars.arrays import Doubles, Ints
 from rars.errors import RarsError
 from rars.tree.prefix_tree import PrefixTree
 from rars.tree.sorting import runs, stable_order
-
-Ints = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,7 @@ class Relevance:
     queries: Ints
     row: Ints
     item: Ints
-    mass: Floats
+    mass: Doubles
 
     @classmethod
     def of(cls, query: npt.ArrayLike, item: npt.ArrayLike, rho: npt.ArrayLike) -> Relevance:
@@ -72,7 +69,7 @@ class Level:
 
     row: Ints
     node: Ints
-    mass: Floats
+    mass: Doubles
     parent: Ints
 
 
@@ -83,7 +80,7 @@ class Projection:
     n_rows: int
     levels: tuple[Level, ...]
 
-    def conditional(self, depth: int) -> Floats:
+    def conditional(self, depth: int) -> Doubles:
         """mu_l(v|u,q): the share of its parent's mass that each entry of ``depth`` holds."""
         level, above = self.levels[depth], self.levels[depth - 1]
         return level.mass / np.take(above.mass, level.parent)
@@ -105,7 +102,7 @@ def project(tree: PrefixTree, relevance: Relevance) -> Projection:
     leaf = tree.leaves_of(relevance.item)
     order = stable_order(relevance.row, leaf)
     row, node = np.take(relevance.row, order), np.take(leaf, order)
-    mass: Floats = np.take(relevance.mass, order)
+    mass: Doubles = np.take(relevance.mass, order)
     levels: list[Level] = []
     for depth in range(tree.depth, -1, -1):
         # Same row and same node: one entry. Node numbers increase with the leaves' order.

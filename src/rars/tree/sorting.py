@@ -6,17 +6,15 @@ time and stably; sorting digit by digit is several times faster than a compariso
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-IntArray = npt.NDArray[np.integer[Any]]
+from rars.arrays import Ints
 
 _DIGIT = 16
 
 
-def stable_order(*keys: IntArray) -> npt.NDArray[np.intp]:
+def stable_order(*keys: Ints) -> npt.NDArray[np.intp]:
     """The order that sorts by the first key, then the second, ...; equal rows keep their place.
 
     Keys must not be negative.
@@ -36,7 +34,7 @@ def stable_order(*keys: IntArray) -> npt.NDArray[np.intp]:
     return np.arange(len(keys[0])) if order is None else order
 
 
-def run_starts(*keys: IntArray) -> npt.NDArray[np.intp]:
+def run_starts(*keys: Ints) -> npt.NDArray[np.intp]:
     """Where each run of equal rows begins, in rows that are already sorted.
 
     >>> run_starts(np.array([0, 0, 0, 1]), np.array([2, 2, 3, 3])).tolist()
@@ -45,7 +43,7 @@ def run_starts(*keys: IntArray) -> npt.NDArray[np.intp]:
     return np.flatnonzero(_changes(*keys))
 
 
-def runs(*keys: IntArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
+def runs(*keys: Ints) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
     """Where each run begins, and the number of the run that each row is in.
 
     >>> [a.tolist() for a in runs(np.array([4, 4, 5, 9, 9]))]
@@ -57,7 +55,7 @@ def runs(*keys: IntArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.int32]]:
     return np.flatnonzero(changed), number
 
 
-def _changes(*keys: IntArray) -> npt.NDArray[np.bool_]:
+def _changes(*keys: Ints) -> npt.NDArray[np.bool_]:
     changed = np.zeros(len(keys[0]), dtype=bool)
     changed[:1] = True
     for key in keys:

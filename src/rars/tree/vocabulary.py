@@ -1,8 +1,8 @@
-"""Token ids of identifier codes: (depth, code) <-> one number.
+"""The choices that identifier codes are at each depth, and how people read a code.
 
-Owns: the numbering. Identifiers never pass through a text tokenizer; each depth has its own tokens, and
-"end here" is a token only at depths where some identifiers end while others go on (an identifier that
-ends where all do has probability 1 of doing so, and needs no token).
+Owns: the numbering. Identifiers never pass through a text tokenizer; each depth has its own slots, and
+"end here" is one only at depths where some identifiers end while others go on (an identifier that ends
+where all do has probability 1 of doing so, and needs none).
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ class SidVocabulary:
     Inside a depth, slot = code, and END is the slot after the last code.
 
     >>> vocabulary = SidVocabulary(sizes=(4, 2), ends=(False, True))
-    >>> vocabulary.tokens([3, 0], [0, 1]).tolist(), vocabulary.tokens([END], [1]).tolist()
-    ([3, 4], [6])
-    >>> vocabulary.decode([3, 6])
-    (array([0, 1]), array([ 3, -1]))
+    >>> vocabulary.slots, vocabulary.slot([3, 0, END], [0, 1, 1]).tolist()
+    ((4, 3), [3, 0, 2])
     """
 
     sizes: tuple[int, ...]
@@ -47,30 +45,21 @@ class SidVocabulary:
         """How many choices the model has at each depth."""
         return tuple(size + end for size, end in zip(self.sizes, self.ends, strict=True))
 
-    @property
-    def offsets(self) -> IntArray:
-        """The first token of each depth, and the total as the last entry."""
-        return np.concatenate([[0], np.cumsum(self.slots)])
-
-    def __len__(self) -> int:
-        return sum(self.slots)
-
     def slot(self, codes: npt.ArrayLike, depth: npt.ArrayLike) -> IntArray:
         """The slot inside its depth (0-based) of each code."""
         codes, depth = np.asarray(codes), np.asarray(depth, dtype=np.intp)
         return np.where(codes == END, np.asarray(self.sizes)[depth], codes)
 
-    def tokens(self, codes: npt.ArrayLike, depth: npt.ArrayLike) -> IntArray:
-        """The token of each code at its depth (0-based)."""
-        depth = np.asarray(depth, dtype=np.intp)
-        return np.asarray(self.offsets[depth] + self.slot(codes, depth))
 
-    def decode(self, tokens: npt.ArrayLike) -> tuple[IntArray, IntArray]:
-        """Depth (0-based) and code of each token."""
-        tokens = np.asarray(tokens, dtype=np.intp)
-        depth = np.searchsorted(self.offsets, tokens, side="right") - 1
-        slot = tokens - self.offsets[depth]
-        return depth, np.where(slot == np.asarray(self.sizes)[depth], END, slot)
+def code_name(depth: int, code: int) -> str:
+    """A code as people read it; ``depth`` is 0-based.
+
+    >>> code_name(0, 57), code_name(3, 154), code_name(1, END)
+    ('a57', 'd154', 'end')
+    """
+    if code == END:
+        return "end"
+    return f"{'abcdefgh'[depth] if depth < 8 else depth}{code}"
 
 
 def _may_end(tree: PrefixTree, depth: int) -> bool:

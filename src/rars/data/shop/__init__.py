@@ -1,7 +1,8 @@
 """The bundled shop: a generated catalogue that behaves like a real one, in three languages.
 
-Facts come first (``world``, ``facts``), language second (``words_*``, ``phrases_*``, ``items``,
-``asking``); grades follow from the facts alone (``grading``). No network, no licence questions, any size.
+Facts come first (``world``, ``facts``), language second (``lexicon``, ``items``, ``asking``); grades follow
+from the facts alone (``grading``). What there is and how it is called are data: the files in ``words``. No
+network, no licence questions, any size.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from rars.data.shop.draws import Draw
 from rars.data.shop.intents import Condition, Intent
 from rars.data.shop.leaftext import PURPOSES
 from rars.data.shop.lexicon import Lexicon
-from rars.data.shop.makers import LINES
 from rars.data.shop.world import Leaf, world
 
 OWN_NAME_SHARE = 0.55
@@ -22,12 +21,6 @@ OWN_NAME_SHARE = 0.55
 OWN_WORD_SHARE = 0.6
 """The same for values and features."""
 SLIP_SHARE = 0.12
-
-_FILLERS = {
-    "en": ("best", "cheap", "good", "new", "buy"),
-    "es": ("mejor", "barato", "comprar", "oferta", "nuevo"),
-    "ja": ("おすすめ", "安い", "人気", "新品", "激安"),
-}
 
 
 @dataclass
@@ -55,7 +48,7 @@ def ask(intent: Intent, words: Lexicon, draw: Draw) -> str:
         _say(said, condition, leaf, words, agreement, draw)
     text = _ORDERS[words.locale](said, draw)
     if draw.chance(0.06):
-        text = f"{draw.pick(_FILLERS[words.locale])} {text}"
+        text = f"{draw.pick(words.fillers)} {text}"
     return _as_typed(text, words.locale, draw)
 
 
@@ -84,7 +77,7 @@ def _say(
             reading = words.locale == "ja" and draw.chance(0.5)
             said.brand.append(brand.reading if reading else brand.name)
         case "line":
-            said.brand.append(LINES[condition.target])
+            said.brand.append(world().line_names[condition.target])
         case "feature":
             said.features.append(_feature(condition, words, draw))
         case _:
@@ -136,7 +129,7 @@ def _feature(condition: Condition, words: Lexicon, draw: Draw) -> str:
     if special and not draw.chance(OWN_WORD_SHARE):
         return draw.pick(special)
     kind = "content" if word.inside else "part"
-    return draw.pick(words.ask[kind if has else f"no {kind}"]).format(word.noun)
+    return draw.pick(words.ask[kind if has else f"no_{kind}"]).format(word.noun)
 
 
 def _device(name: str, words: Lexicon, draw: Draw) -> str:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from rars.data.shop.facts import Facts
 from rars.data.shop.lexicon import Lexicon
-from rars.data.shop.makers import LINES
 from rars.data.shop.world import World, world
 
 
@@ -86,7 +85,7 @@ def _attribute_columns(
             )
             columns.append(table[facts.values[rows, slot]])
     if not spec.is_device:
-        columns.append(np.array(LINES, dtype=object)[facts.line[rows]])
+        columns.append(np.array(world().line_names, dtype=object)[facts.line[rows]])
     yes_no = np.array(words.yes_no[::-1], dtype=object)
     for bit in range(len(spec.features)):
         columns.append(yes_no[facts.features[rows] >> np.uint8(bit) & 1])

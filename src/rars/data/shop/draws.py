@@ -14,7 +14,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from rars.arrays import Doubles
+
 T = TypeVar("T")
 
 _STEP = 0x9E3779B97F4A7C15
@@ -33,7 +34,7 @@ def key(*parts: int | str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def uniforms(stream: int, positions: npt.NDArray[np.integer]) -> Floats:
+def uniforms(stream: int, positions: npt.NDArray[np.integer]) -> Doubles:
     """One number in [0, 1) for each position of a stream.
 
     >>> whole = uniforms(key("demo"), np.arange(10))
@@ -47,7 +48,7 @@ def uniforms(stream: int, positions: npt.NDArray[np.integer]) -> Floats:
     return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def zipf(count: int, exponent: float) -> Floats:
+def zipf(count: int, exponent: float) -> Doubles:
     """Cumulative shares of ranks 1..count under a power law, ending in exactly 1.
 
     >>> zipf(2, 1.0).round(3).tolist()

@@ -13,10 +13,13 @@ from functools import cache, cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rars.data.shop.draws import Floats, key, uniforms, zipf
+from rars.arrays import Doubles
+from rars.data.shop.draws import key, uniforms, zipf
 from rars.data.shop.world import (
     BRAND_SKEW,
     LINES_PER_BRAND,
+    MAX_FEATURES,
+    MAX_FIELDS,
     VALUE_SKEW,
     Leaf,
     World,
@@ -25,7 +28,6 @@ from rars.data.shop.world import (
 
 Rows = npt.NDArray[np.int32]
 
-MAX_FIELDS, MAX_FEATURES = 5, 5
 NO_LINE = -1
 
 
@@ -108,17 +110,17 @@ def feature_share(leaf: str, feature: str) -> float:
     return 0.3 + 0.4 * (key("feature share", leaf, feature) % 1000) / 1000
 
 
-def _uniform(seed: int, what: str, start: int, stop: int) -> Floats:
+def _uniform(seed: int, what: str, start: int, stop: int) -> Doubles:
     return uniforms(key(seed, "items", what), np.arange(start, stop, dtype=np.int64))
 
 
-def _leaves(earth: World, draw: Floats) -> npt.NDArray[np.int16]:
+def _leaves(earth: World, draw: Doubles) -> npt.NDArray[np.int16]:
     ranks = np.searchsorted(earth.leaf_shares, draw, side="right")
     return np.array(earth.by_popularity, dtype=np.int16)[ranks]
 
 
 def _brand(
-    earth: World, leaf: Leaf, values: npt.NDArray[np.int8], draw: Floats
+    earth: World, leaf: Leaf, values: npt.NDArray[np.int8], draw: Doubles
 ) -> npt.NDArray[np.int16]:
     if leaf.is_device and leaf.device_slot is not None:
         field = leaf.fields[leaf.device_slot]

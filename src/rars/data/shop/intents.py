@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from rars.data.shop.draws import Draw
 from rars.data.shop.facts import NO_LINE, Facts
 from rars.data.shop.lexicon import Lexicon
-from rars.data.shop.makers import LINES
-from rars.data.shop.world import ORDERED, Field, Leaf, world
+from rars.data.shop.world import Field, Leaf, world
 
 COUNT_WEIGHTS = (0.2, 0.37, 0.29, 0.14)
 """How many queries have no, one, two, three conditions."""
@@ -100,7 +99,7 @@ def intent_rows(intent: Intent, words: Lexicon) -> list[tuple[str, str, str]]:
             case "brand":
                 value = world().brands[condition.target].name
             case "line":
-                value = LINES[condition.target]
+                value = world().line_names[condition.target]
             case "field":
                 field = spec.fields[condition.place]
                 value = words.value(field.name, field.values[condition.target])
@@ -136,6 +135,6 @@ def _on_field(field: Field, slot: int, value: int, draw: Draw) -> Condition:
     if field.name in NEGATABLE and draw.chance(NEGATED_SHARE):
         op = "ne"
         target = (value + 1 + draw.below(len(field.values) - 1)) % len(field.values)
-    elif field.name in ORDERED and draw.chance(BOUNDED_SHARE):
+    elif field.is_bounded and draw.chance(BOUNDED_SHARE):
         op = draw.weighted(("at_least", "at_most"), (0.7, 0.3))
     return Condition("field", field.name, op, slot, target)

@@ -12,15 +12,15 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 
+from rars.arrays import Doubles
 from rars.data.schema import ITEMS
 from rars.data.shop.columns import attributes, category_paths, colors
-from rars.data.shop.draws import Floats, key, uniforms
-from rars.data.shop.facts import MAX_FEATURES, MAX_FIELDS, NO_LINE, Facts
+from rars.data.shop.draws import key, uniforms
+from rars.data.shop.facts import NO_LINE, Facts
 from rars.data.shop.leaftext import LeafText, leaf_text
 from rars.data.shop.lexicon import lexicon
-from rars.data.shop.makers import LINES
 from rars.data.shop.titles import PATTERN_WEIGHTS, WRITERS, TitleParts
-from rars.data.shop.world import world
+from rars.data.shop.world import MAX_FEATURES, MAX_FIELDS, world
 
 TITLE_SHARE = {"fits": 0.97, "model": 0.97, "pack": 0.8, "size": 0.5, "shoe": 0.5, "audience": 0.6}
 """How often a title mentions a field, where it is not the usual share."""
@@ -128,7 +128,7 @@ class _Scribe:
 
     def _model(self, text: LeafText, line: int, values: list[int]) -> str:
         if line != NO_LINE:
-            return LINES[line]
+            return self.earth.line_names[line]
         # A device's name begins with its brand, which titles and sentences print themselves.
         return text.title[text.model_slot][values[text.model_slot]][0].split(" ", 1)[1]
 
@@ -221,7 +221,7 @@ def _is_single(leaf: int, slot: int, value: int) -> bool:
     return world().leaves[leaf].fields[slot].values[value] == "1"
 
 
-def _draws(seed: int, start: int, count: int) -> Floats:
+def _draws(seed: int, start: int, count: int) -> Doubles:
     # Languages share their draws, so that an item is described alike in each of them.
     places = np.arange(start, start + count, dtype=np.int64)
     columns = [uniforms(key(seed, "text", column), places) for column in range(_COLUMNS)]

@@ -13,15 +13,7 @@ from dataclasses import dataclass
 
 from rars.data.shop.lexicon import Lexicon, Noun
 from rars.data.shop.titles import capitals
-from rars.data.shop.world import UNWANTED, Field, Leaf
-
-BEFORE_NOUN = """
-audience firmness connection tone color pattern connector shape material scent ruling tip bed stage variety
-"""
-BEHIND_NOUN = """
-stage variety ruling tip firmness connection connector shape material pattern color tone scent audience bed
-"""
-"""Fields said by an adjective, in the order of English (and Japanese) and of Spanish."""
+from rars.data.shop.world import Field, Leaf, world
 
 PURPOSES = ("fits", "skin", "hair")
 
@@ -58,7 +50,6 @@ def leaf_text(words: Lexicon, leaf: Leaf, noun: Noun) -> LeafText:
     """Write out everything that an item of this leaf, called by this noun, can say."""
     polish = capitals if words.locale == "en" else _same
     names = [field.name for field in leaf.fields]
-    order = (BEHIND_NOUN if words.locale == "es" else BEFORE_NOUN).split()
     return LeafText(
         noun=polish(noun.text),
         title=tuple(_titles(words, field, noun, polish) for field in leaf.fields),
@@ -69,10 +60,12 @@ def leaf_text(words: Lexicon, leaf: Leaf, noun: Noun) -> LeafText:
         companions=_companions(words, leaf),
         closers=_suitable(words.closers, leaf),
         aliases=tuple(words.alias.format(name) for name in words.leaves[leaf.index].asked),
-        adjective_slots=tuple(names.index(name) for name in order if name in names),
+        adjective_slots=tuple(names.index(name) for name in words.adjectives if name in names),
         purpose_slots=tuple(i for i, name in enumerate(names) if name in PURPOSES),
         size_slots=tuple(
-            i for i, name in enumerate(names) if name not in (*order, *PURPOSES, "pack", "model")
+            i
+            for i, name in enumerate(names)
+            if name not in (*words.adjectives, *PURPOSES, "pack", "model")
         ),
         pack_slot=names.index("pack") if "pack" in names else -1,
         model_slot=names.index("model") if "model" in names else -1,
@@ -102,7 +95,7 @@ def _titles(
 def _sentences(words: Lexicon, field: Field, noun: Noun) -> tuple[Choices, ...]:
     templates = words.sentences[field.name]
     return tuple(
-        tuple(_fill(words.locale, text, noun, words.value(field.name, value)) for text in templates)
+        tuple(_fill(words, text, noun, words.value(field.name, value)) for text in templates)
         for value in field.values
     )
 
@@ -110,7 +103,7 @@ def _sentences(words: Lexicon, field: Field, noun: Noun) -> tuple[Choices, ...]:
 def _feature_title(words: Lexicon, name: str, polish: Callable[[str], str]) -> tuple[str, str]:
     word = words.features[name]
     has, lacks = words.content if word.inside else words.part
-    shown = "" if name in UNWANTED else has.format(polish(word.noun))
+    shown = "" if name in world().unwanted else has.format(polish(word.noun))
     return lacks.format(polish(word.noun)), shown
 
 
@@ -118,15 +111,15 @@ def _feature_sentences(words: Lexicon, name: str, noun: Noun) -> tuple[Choices, 
     word = words.features[name]
     has, lacks = words.content_sentences if word.inside else words.part_sentences
     return (
-        tuple(_fill(words.locale, text, noun, word.noun) for text in lacks),
-        tuple(_fill(words.locale, text, noun, word.noun) for text in has),
+        tuple(_fill(words, text, noun, word.noun) for text in lacks),
+        tuple(_fill(words, text, noun, word.noun) for text in has),
     )
 
 
 def _openers(words: Lexicon, leaf: Leaf, noun: Noun) -> Choices:
     uses = words.leaves[leaf.index].uses
     return tuple(
-        _fill(words.locale, text.replace("{use}", use).replace("{noun}", noun.text), noun, "")
+        _fill(words, text.replace("{use}", use).replace("{noun}", noun.text), noun, "")
         for text in _suitable(words.openers, leaf)
         for use in uses
     )
@@ -141,37 +134,15 @@ def _suitable(lines: Choices, leaf: Leaf) -> Choices:
 def _companions(words: Lexicon, leaf: Leaf) -> Choices:
     others = [words.leaves[index].names[0] for index in leaf.complements]
     return tuple(
-        _fill(words.locale, text, other, other.text)
-        for other in others
-        for text in words.companions
+        _fill(words, text, other, other.text) for other in others for text in words.companions
     )
 
 
-def _fill(locale: str, template: str, noun: Noun, value: str) -> str:
+def _fill(words: Lexicon, template: str, noun: Noun, value: str) -> str:
     """Put a value into a sentence and make it agree; ``{brand}`` and ``{model}`` stay open."""
     text = template.replace("{}", value).replace("{Cap}", value[:1].upper() + value[1:])
-    for mark, forms in _AGREEING[locale].items():
+    for mark, forms in words.agreeing.items():
         text = text.replace(mark, forms[noun.agreement])
-    if locale == "en" and not noun.plural:
+    if words.locale == "en" and not noun.plural:
         text = re.sub(r"\ba (?=[aeiouAEIOU])", "an ", text)
     return text
-
-
-_AGREEING: dict[str, dict[str, tuple[str, str, str, str]]] = {
-    "en": {
-        "{This}": ("This", "This", "These", "These"),
-        "{is}": ("is", "is", "are", "are"),
-        "{a} ": ("a ", "", "", ""),
-    },
-    "es": {
-        "{Este}": ("Este", "Esta", "Estos", "Estas"),
-        "{es}": ("es", "es", "son", "son"),
-        "{un}": ("un", "una", "unos", "unas"),
-        "{lo}": ("lo", "la", "los", "las"),
-        "{tu}": ("tu", "tu", "tus", "tus"),
-        "{o}": ("o", "a", "os", "as"),
-        "{s}": ("", "", "s", "s"),
-        "{es2}": ("", "", "es", "es"),
-    },
-    "ja": {},
-}

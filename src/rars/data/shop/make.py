@@ -7,7 +7,7 @@ Memory holds the facts of all items (14 bytes each) and one chunk of texts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +27,7 @@ from rars.data.shop.slips import same_text
 from rars.data.shop.world import world
 from rars.data.splits import with_validation
 from rars.errors import RarsError
-
-Advance = Callable[[int, int], None]
+from rars.progress import Advance
 
 SMALLEST, LARGEST = 100, 50_000_000
 MOST_TRAIN, MOST_TEST = 20_000, 4_000

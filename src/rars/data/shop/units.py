@@ -1,29 +1,16 @@
 """Numbers with units, as shops print them and as people type them.
 
-Owns: the forms of a quantity ("10000 mAh", "10 Ah"), decimal commas, shoe sizes by country. All forms of
-one quantity mean the same number: a form whose number would have to be rounded is never used. Ignores
-which quantities exist (``leaves``) and their words (``phrases_*``).
+Owns: the forms of a quantity ("10000 mAh", "10 Ah"), decimal commas. All forms of one quantity mean the same
+number: a form whose number would have to be rounded is never used. Ignores which quantities exist (``world``)
+and their words (``lexicon``).
 """
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
-
-FOOT_LENGTHS = {
-    "37": "23.5",
-    "38": "24",
-    "39": "24.5",
-    "40": "25",
-    "41": "26",
-    "42": "26.5",
-    "43": "27.5",
-    "44": "28",
-}
-"""Japanese shoe sizes (foot length in cm) of European ones."""
-
-READABLE = {"volume": (0.5, 3000), "weight": (0.5, 1500), "length": (1, 400), "thickness": (1, 400)}
-"""Numbers that a shop would print; people type any."""
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 _NUMBER = re.compile(r"#(?:([/*])(\d+))?")
 
@@ -65,13 +52,17 @@ class Form:
 
 @dataclass(frozen=True)
 class Quantity:
-    """All forms of one kind of quantity in one language; the first printed form is the canonical one."""
+    """All forms of one kind of quantity in one language; the first printed form is the canonical one.
 
-    name: str
+    Shops print numbers in the ``readable`` range alone, people type any. ``renamed`` holds values that go by
+    another number in the language: a Japanese shoe size is the foot's length.
+    """
+
     printed: tuple[Form, ...]
     typed: tuple[Form, ...]
     comma: bool
-    feet: bool = False
+    readable: tuple[float, float] = (0.0, math.inf)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def canonical(self, value: str) -> str:
         """The one form used in an item's attributes."""
@@ -79,7 +70,7 @@ class Quantity:
 
     def all(self, value: str) -> tuple[str, ...]:
         """The quantity in every form that shops print: 65 L, not 65000 ml."""
-        low, high = READABLE.get(self.name, (0.0, float("inf")))
+        low, high = self.readable
         readable = tuple(f for f in self.printed if low <= float(value) * f.factor <= high)
         return self._write(readable, value)
 
@@ -88,6 +79,6 @@ class Quantity:
         return tuple(dict.fromkeys(self._write(self.printed + self.typed, value)))
 
     def _write(self, forms: tuple[Form, ...], value: str) -> tuple[str, ...]:
-        shown = FOOT_LENGTHS[value] if self.feet else value
+        shown = self.renamed.get(value, value)
         texts = (form.write(shown, self.comma) for form in forms)
         return tuple(text for text in texts if text is not None)

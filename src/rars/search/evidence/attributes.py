@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rars.data.attributes import phrase
 from rars.search.evidence.extractor import Known, Mention, names_in
-from rars.search.evidence.text import Found, Token, is_cjk, words
+from rars.search.evidence.text import Found, Token, is_cjk, token_texts
 
 LONGEST = 4
 """Words of the longest value that people would type; longer ones are descriptions."""
@@ -64,7 +64,7 @@ class Attributes:
     def _key(self, name: str, value: str) -> str | None:
         if self._names is not None and name not in self._names:
             return None
-        asked = words(phrase(name, value))
+        asked = token_texts(phrase(name, value))
         if not asked:
             return None
         is_text = any(not word[0].isdigit() for word in asked)

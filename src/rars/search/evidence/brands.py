@@ -30,8 +30,8 @@ from rars.search.evidence.text import (
     block_of,
     scan,
     scanner,
+    token_texts,
     unaccented,
-    words,
 )
 
 NAMELESS = frozenset(
@@ -106,7 +106,7 @@ def brand_names(field: str) -> list[str]:
     both = _BOTH.match(folded)
     if both:
         parts += both.groups()
-    names = [" ".join(words(part)) for part in (*parts, *map(unaccented, parts))]
+    names = [" ".join(token_texts(part)) for part in (*parts, *map(unaccented, parts))]
     return [name for name in dict.fromkeys(names) if _is_name(name)]
 
 
@@ -122,10 +122,10 @@ def _with_readings(block: str) -> str:
 def _readings(surface: str, names: Sequence[str]) -> Iterator[str]:
     """The key of "BRAND (READING)" in the title of an item of that brand."""
     before, _, reading = surface.rstrip(")").rpartition("(")
-    said = " ".join(words(before))
+    said = " ".join(token_texts(before))
     for name in names:
         if said == name or said.endswith(f" {name}"):
-            yield f"reading {' '.join(words(reading))}{_ENDING}{name}"
+            yield f"reading {' '.join(token_texts(reading))}{_ENDING}{name}"
 
 
 def _is_purpose(folded: str, mention: Mention) -> bool:

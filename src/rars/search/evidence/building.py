@@ -7,26 +7,21 @@ linear in the text; each block is folded and scanned as one string.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from rars.arrays import Ints as Rows
 from rars.data import Dataset
-from rars.data.schema import ITEMS
 from rars.errors import RarsError
+from rars.progress import Advance
 from rars.search.evidence.extractor import Extractor
 from rars.search.evidence.lexical import Words
 from rars.search.evidence.postings import Postings, PostingsBuilder
 from rars.search.evidence.text import block_of, features
 from rars.tree import PrefixTree
-
-Advance = Callable[[int, int], None]
-Rows = npt.NDArray[np.integer[Any]]
 
 FIELDS = ("title", "text", "brand", "color")
 """The catalogue text: where words are looked for."""
@@ -85,7 +80,7 @@ def carry_postings(
 def _checked(dataset: Dataset, tree: PrefixTree) -> int:
     if dataset.n_items != tree.n_items:
         raise RarsError(
-            f"{dataset.folder} has {dataset.n_items} items, but the identifiers are of {tree.n_items}."
+            f"{dataset.where} has {dataset.n_items} items, but the identifiers are of {tree.n_items}."
         )
     return tree.n_items
 
@@ -102,51 +97,13 @@ def _read(
     """Put what the wanted rows have into the builders and their text lengths into ``lengths``."""
     columns = dict.fromkeys([*FIELDS, *(name for e in extractors for name in e.columns)])
     done = 0
-    for number, rows in _blocks(dataset, list(columns), wanted):
-        singles, pairs = features(block_of([rows[name] for name in FIELDS]))
-        for found in (singles, pairs):
+    for number, rows in dataset.item_blocks(columns, wanted, BLOCK):
+        for found in features(block_of([rows[name] for name in FIELDS])):
             words.add(found.surfaces, found.code, number[found.row])
-        lengths[number] = np.bincount(singles.row, minlength=len(number))
+            lengths[number] += np.bincount(found.row, minlength=len(number)).astype(np.int32)
         for extractor in extractors:
             found = extractor.items(rows)
             keys.add(found.surfaces, found.code, number[found.row])
         done += len(number)
         if advance:
             advance(done, len(wanted))
-
-
-def _blocks(
-    dataset: Dataset, columns: list[str], wanted: npt.NDArray[np.int32]
-) -> Iterator[tuple[npt.NDArray[np.int32], pa.Table]]:
-    """The wanted (sorted) rows in blocks: their numbers and their columns."""
-    path = dataset.folder / "items.parquet"
-    try:
-        file = pq.ParquetFile(path, memory_map=True)
-        present = [name for name in columns if name in file.schema_arrow.names]
-        start = 0
-        for group in range(file.num_row_groups):
-            stop = start + file.metadata.row_group(group).num_rows
-            if len(_within(wanted, start, stop)):  # the others are not even read
-                for batch in file.iter_batches(BLOCK, row_groups=[group], columns=present):
-                    number = _within(wanted, start, start + batch.num_rows)
-                    if len(number):
-                        rows = pa.Table.from_batches([batch]).take(pa.array(number - start))
-                        yield number, _filled(rows.combine_chunks(), columns)
-                    start += batch.num_rows
-            start = stop
-    except (OSError, pa.ArrowException) as error:
-        raise RarsError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-
-
-def _within(wanted: npt.NDArray[np.int32], start: int, stop: int) -> npt.NDArray[np.int32]:
-    low, high = np.searchsorted(wanted, [start, stop])
-    return wanted[low:high]
-
-
-def _filled(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """The wanted columns; what the catalogue lacks is null."""
-    for name in columns:
-        if name not in rows.column_names:
-            kind = ITEMS.field(name).type if name in ITEMS.names else pa.string()
-            rows = rows.append_column(name, pa.nulls(rows.num_rows, kind))
-    return rows

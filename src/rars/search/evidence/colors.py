@@ -1,7 +1,7 @@
 """Colours of items and queries, under all the names people use.
 
 Owns: matching colour names as whole words, in the colour field or the title of an item (and in attributes
-that are about colour) and in a query. Ignores negation.
+that are about colour) and in a query. Ignores the names themselves (``color_words``) and negation.
 
 Japanese has no spaces, so a name counts only where it can be a word. A katakana name must begin a run of
 katakana and leave room for a word behind it (``ブルーヘッドホン``, not ``ブルース``). A lone kanji must not
@@ -12,16 +12,15 @@ is not red, and the ``茶`` of ``お茶`` is not brown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import pyarrow as pa
 
-from rars.data.words import fold
 from rars.search.evidence.attributes import joined_values
-from rars.search.evidence.color_words import COLORS, PHRASES
+from rars.search.evidence.color_words import color_words
 from rars.search.evidence.extractor import Constraint, Known, Mention
-from rars.search.evidence.languages import LANGUAGES, read_in
+from rars.search.evidence.languages import read_in
 from rars.search.evidence.text import (
     HAN,
     HIRAGANA,
@@ -36,7 +35,6 @@ from rars.search.evidence.text import (
     unaccented,
 )
 
-_FORMS = re.compile(r"^(.*)\((.*)\)$")
 _GAP = re.compile(r"[ -]+")
 
 # What may follow a colour written as one kanji: an ending, a particle, another script, nothing.
@@ -107,32 +105,27 @@ def _with_family(surface: str) -> list[str]:
 
 
 @cache
-def _tables(language: str | None = None) -> tuple[dict[str, str | None], dict[str, str]]:
+def _tables(
+    language: str | None = None,
+) -> tuple[Mapping[str, str | None], Mapping[str, str]]:
     """Every alias with its colour, and every shade with its family; phrases are those of all languages."""
+    words = color_words()
     aliases: dict[str, str | None] = {}
-    families = {}
     read = read_in(language)
-    for line in COLORS.strip().splitlines():
-        head, _, names = line.partition("=")
-        color, _, family = (part.strip() for part in head.partition("<"))
-        if family:
-            families[color] = family
-        for own, of_language in zip(LANGUAGES, names.split("|"), strict=True):
-            for name in of_language.split(",") if own in read else ():
-                aliases.update(dict.fromkeys(_forms(name.strip()), color))
-    for phrase in PHRASES.replace("\n", "").split(","):
-        aliases.update(dict.fromkeys(_forms(phrase.strip()), None))
-    return aliases, families
+    for color, names in words.names.items():
+        for name in (name for own in names if own in read for name in names[own]):
+            aliases.update(dict.fromkeys(_spellings(name), color))
+    for phrase in words.phrases:
+        aliases.update(dict.fromkeys(_spellings(phrase), None))
+    return aliases, words.families
 
 
-def _forms(name: str) -> Iterator[str]:
-    """All spellings of one entry of the table: endings, with and without accents."""
-    matched = _FORMS.match(name)
-    for form in [matched[1] + end for end in matched[2].split()] if matched else [name]:
-        folded = fold(form)
-        yield folded
-        # An accent is often left out, but ñ is a letter of its own.
-        yield unaccented(folded.replace("ñ", "\0")).replace("\0", "ñ")
+def _spellings(folded: str) -> tuple[str, ...]:
+    """A name, and the same without accents if it has any."""
+    if folded.isascii():
+        return (folded,)
+    # An accent is often left out, but ñ is a letter of its own.
+    return folded, unaccented(folded.replace("ñ", "\0")).replace("\0", "ñ")
 
 
 @cache
@@ -144,7 +137,7 @@ def _expression(language: str | None = None) -> str:
     return "|".join(
         (
             rf"{_gate(spaced)}(?<!{LETTER})(?:{words})(?!{LETTER})",
-            rf"{_gate(others)}(?:{'|'.join(map(_japanese, others))})",
+            rf"{_gate(others)}(?:{_japanese(others)})",
         )
     )
 
@@ -164,13 +157,28 @@ def _catalogue_pattern() -> re.Pattern[str]:
     return scanner(_expression())
 
 
-def _japanese(name: str) -> str:
+def _japanese(names: Sequence[str]) -> str:
+    """Names without spaces, given longest first, each between what may stand around it.
+
+    Names of one length and kind share their surroundings: far fewer of these are compiled, and as no two
+    names of one length can match at one place, the longest name still wins.
+    """
+    groups: dict[tuple[int, str, str], list[str]] = {}
+    for name in names:
+        groups.setdefault((len(name), *_around(name)), []).append(re.escape(name))
+    return "|".join(
+        f"{before}(?:{'|'.join(some)}){behind}" for (_, before, behind), some in groups.items()
+    )
+
+
+def _around(name: str) -> tuple[str, str]:
+    """What must hold before and behind a Japanese name."""
     if _tables()[0][name] is None:
-        return name
+        return "", ""
     if re.fullmatch(f"[{KATAKANA}]+", name):
-        return rf"{name}(?<![{KATAKANA}]{name}){_ROOM}"
+        return rf"(?<![{KATAKANA}])", _ROOM
     if name.endswith("色"):
-        return rf"{name}(?<![{HAN}]{name})"
+        return rf"(?<![{HAN}])", ""
     if re.fullmatch(f"[{HIRAGANA}ー]+", name):
-        return rf"{name}(?<![{HAN}{HIRAGANA}]{name})(?![{HIRAGANA}](?<![いのでとや])|[{HAN}])"
-    return rf"{name}(?<![{HAN}おご]{name}){_AFTER_KANJI}"
+        return rf"(?<![{HAN}{HIRAGANA}])", rf"(?![{HIRAGANA}](?<![いのでとや])|[{HAN}])"
+    return rf"(?<![{HAN}おご])", _AFTER_KANJI

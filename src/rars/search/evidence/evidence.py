@@ -15,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from rars.arrays import Floats
+from rars.arrays import Ints as Positions
 from rars.search.evidence.ancestry import Ancestry
-
-Positions = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.floating[Any]]
 
 CROWDED = 4
 """Evidence that matches more than one in so many items is kept densely."""
@@ -217,13 +216,18 @@ def summed(
 
 
 def beam_maxima(
-    evidences: Sequence[Evidence], depth: int, query: npt.ArrayLike, nodes: npt.ArrayLike
+    evidences: Sequence[Evidence | None], depth: int, query: npt.ArrayLike, nodes: npt.ArrayLike
 ) -> Floats:
-    """F_t of the nodes of one beam step of several queries: ``query`` (sorted) says whose each node is."""
+    """F_t of the nodes of one beam step of several queries: ``query`` (sorted) says whose each node is.
+
+    The nodes of a query without evidence get 0.
+    """
     owner, wanted = np.asarray(query), np.asarray(nodes)
     bounds = np.searchsorted(owner, np.arange(len(evidences) + 1))
     parts = [
-        evidence.prefix_maxima(depth, wanted[bounds[at] : bounds[at + 1]])
+        np.zeros(bounds[at + 1] - bounds[at])
+        if evidence is None
+        else evidence.prefix_maxima(depth, wanted[bounds[at] : bounds[at + 1]])
         for at, evidence in enumerate(evidences)
     ]
     return np.concatenate(parts) if parts else np.zeros(0)

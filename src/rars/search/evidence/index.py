@@ -19,12 +19,13 @@ import numpy.typing as npt
 
 from rars import artifacts
 from rars.data import Dataset
-from rars.data.words import fold
+from rars.data.words import fold, words
 from rars.errors import RarsError
+from rars.progress import Advance
 from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.attributes import Attributes
 from rars.search.evidence.brands import Brands
-from rars.search.evidence.building import Advance, Old, build_postings, carry_postings
+from rars.search.evidence.building import Old, build_postings, carry_postings
 from rars.search.evidence.colors import Colors
 from rars.search.evidence.evidence import Evidence, Reason, summed
 from rars.search.evidence.extractor import Constraint, Extractor, Known, without_overlaps
@@ -189,7 +190,7 @@ class EvidenceIndex:
 
     def bm25(self, text: str, *, k1: float = 1.2, b: float = 0.75) -> Evidence:
         """BM25 of every item, divided by its maximum for the query."""
-        return self.words.bm25(self.ancestry, tokens(fold(text)), k1, b)
+        return self.words.bm25(self.ancestry, words(text), k1, b)
 
     def dense(self, scores: npt.ArrayLike) -> Evidence:
         """Any score of every item, given in catalogue order (a similarity of vectors, say)."""

@@ -1,8 +1,8 @@
 """Which language a locale speaks, and whose words a query may be read with.
 
-Owns: the names of locales. Ignores the word lists themselves (``color_words``, ``negation``, ``units``). A
-query of unknown language is read with the words of all; one of a known language only with its own, so that
-the Spanish "red" (a network) and "tan" (so) are no colours.
+Owns: the names of locales. Ignores the word lists themselves (the files in ``words``). A query of unknown
+language is read with the words of all; one of a known language only with its own, so that the Spanish "red"
+(a network) and "tan" (so) are no colours.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
 """Words of the catalogue: the few rare ones that f_lex looks at, and BM25 over all of them.
 
 Owns: K(q), IDF and f_lex (paper, appendix "Retrieval and compatibility scoring"), and BM25 as a sum over the
-same postings. Ignores attributes. The paper's features are words and single CJK characters; BM25 takes
-pairs of CJK characters instead, which are closer to words, and a single one only where it stands alone.
+same postings. Ignores attributes. The paper's features are words and single CJK characters; BM25 takes the
+words of ``rars.data.words``, as the BM25 baseline does: a query asks for pairs of CJK characters, which are
+closer to words, and for a single one only where it stands alone, but then finds it anywhere in an item. The
+length of a text counts all its features, single characters and pairs alike, as the baseline's does.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.evidence import Evidence, Reason, summed
 from rars.search.evidence.postings import Positions, Postings
 from rars.search.evidence.terms import MISSING
-from rars.search.evidence.text import Token, is_cjk
+from rars.search.evidence.text import Token
 
 
 class Rare(NamedTuple):
@@ -35,7 +36,10 @@ class Rare(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """``postings`` of words, CJK characters and pairs; ``lengths`` (items,) of the texts, in SID order."""
+    """``postings`` of words, CJK characters and pairs; ``lengths`` (items,) how many of them each text has.
+
+    Both are in SID order.
+    """
 
     postings: Postings
     lengths: npt.NDArray[np.int32]
@@ -60,11 +64,14 @@ class Words:
         ]
 
     def bm25(
-        self, ancestry: Ancestry, asked: Sequence[Token], k1: float = 1.2, b: float = 0.75
+        self, ancestry: Ancestry, asked: Sequence[str], k1: float = 1.2, b: float = 0.75
     ) -> Evidence:
-        """BM25 of every item, divided by its maximum for the query; items without a word have zero."""
+        """BM25 of every item, divided by its maximum for the query; items without a word have zero.
+
+        ``asked`` are the words of the query, as ``rars.data.words.words`` gives them.
+        """
         lists, reasons = [], []
-        for word, times in Counter(bm25_words(asked)).items():
+        for word, times in Counter(asked).items():
             number = self.postings.find(word)
             if number != MISSING:
                 places = self.postings.of(number)
@@ -86,25 +93,4 @@ class Words:
 
     @cached_property
     def _mean_length(self) -> float:
-        return max(float(self.lengths.mean()), 1.0) if len(self.lengths) else 1.0
-
-
-def bm25_words(asked: Sequence[Token]) -> Iterator[str]:
-    """What BM25 looks up: words, pairs of neighbouring CJK characters, and CJK characters that stand alone.
-
-    >>> from rars.search.evidence.text import tokens
-    >>> list(bm25_words(tokens("led電球 茶")))
-    ['led', '電球', '茶']
-    """
-    cjk = [is_cjk(token.text[0]) for token in asked]
-    paired = [
-        one and other and left.end == right.start
-        for (left, right), (one, other) in zip(pairwise(asked), pairwise(cjk), strict=True)
-    ]
-    for at, token in enumerate(asked):
-        if not cjk[at]:
-            yield token.text
-        elif at < len(paired) and paired[at]:
-            yield token.text + asked[at + 1].text
-        elif not (at and paired[at - 1]):
-            yield token.text
+        return float(self.lengths.mean()) or 1.0 if len(self.lengths) else 1.0

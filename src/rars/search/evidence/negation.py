@@ -1,8 +1,8 @@
 """Which mentions of a query are denied: "without blue handle", "sin cable negro", "黒以外".
 
-Owns: the words of denial in three languages and how far they reach. Attribute constraints encode
-affirmative mentions only (paper, appendix "Retrieval and compatibility scoring"), so a denied mention gives
-no constraint; it is not a constraint to the contrary either.
+Owns: reading the words of denial in ``words/negation.toml``, and how far they reach. Attribute constraints
+encode affirmative mentions only (paper, appendix "Retrieval and compatibility scoring"), so a denied mention
+gives no constraint; it is not a constraint to the contrary either.
 
 A denial reaches the mention beside it, and further ones joined by "or" or "and". It does not reach across a
 plain word: in "no dimmer 2700k" and "without handle black" the measure and the colour are wanted.
@@ -11,39 +11,61 @@ plain word: in "no dimmer 2700k" and "without handle black" the measure and the 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
 
+from rars.data.wordfile import read_words
 from rars.search.evidence.extractor import Mention
-from rars.search.evidence.languages import read_in
+from rars.search.evidence.languages import LANGUAGES, read_in
 from rars.search.evidence.text import HAN, KATAKANA, LETTER
 
-_SMALL = (
-    "a|an|any|the|color|colour|colored|made|by|from|in|of|with|de|del|un|una|el|la|los|las|marca|brand"
-    "|ningún|ningun|ninguna|que|sea|sean|tenga|tengan|lleve|incluya|es|con"
-)
-_DENIALS = {
-    "en": "without|w/o|w/out|no|not|non|except|excluding|excludes|minus|never|neither|nor|anything but"
-    "|other than|instead of|free of|free from|0 ?%",
-    "es": "sin|no|excepto|salvo|(?<!o )menos|libre de|libres de|ni|0 ?%",
-}
-_NUMERO = re.compile(rf"(?<!{LETTER})no\.?\s*$")
-"""Before a number, "no" is short for number: "no. 5", "nº 40"."""
+FILE = Path(__file__).parent / "words" / "negation.toml"
+_SPACED = ("en", "es")
+"""Languages that put spaces between words."""
 
-_ONE_WORD = {"en": "without|w/o", "es": "sin"}
-"""A number behind the denied word belongs to it: "without windows 11"."""
+ByLanguage = Mapping[str, tuple[str, ...]]
 
-_AFTER = (
-    r"(?:なし|無し|ナシ|不要|以外|抜き|ぬき|不使用|未使用|フリー|禁止|を除く|除く|はいらない|がいらない"
-    r"|いらない|(?:では|じゃ|で)な[いく]|[はが]?ない)"
-)
-_BEHIND = re.compile(rf"\s?{_AFTER}")
-_BEHIND_NOUN = re.compile(rf"い?(?:[{KATAKANA}]+|[{HAN}]+){_AFTER}")
-"""A colour or brand goes with the noun behind it: "黒ケースなし" wants no black case."""
 
-_FREE = re.compile(rf"-free(?!{LETTER})|\sfree\s*$")
-_JOINED = re.compile(r"\s*(?:\s(?:or|nor|and|o|u|ni|y|e)\s|[/&+]|や|か|と|または|・)\s*")
+class DenialWords(NamedTuple):
+    """Words by language, as the file explains them; ``unless_behind`` names a word and what excuses it."""
+
+    before: ByLanguage
+    one_word: ByLanguage
+    between: ByLanguage
+    behind: ByLanguage
+    number: ByLanguage
+    joining: ByLanguage
+    unless_behind: Mapping[str, str]
+
+
+@cache
+def denial_words() -> DenialWords:
+    """The words of denial that come with the package, read once."""
+    return read_denial_words(FILE)
+
+
+def read_denial_words(path: Path) -> DenialWords:
+    """Read and check a file of words of denial."""
+    file = read_words(path)
+    file.expect(DenialWords._fields)
+    kinds = {}
+    for kind in DenialWords._fields[:-1]:
+        table = file.table(kind)
+        table.expect(LANGUAGES)
+        kinds[kind] = {language: table.texts(language, least=0) for language in LANGUAGES}
+    for language, some in kinds["one_word"].items():
+        for word in some:
+            if word not in kinds["before"][language]:
+                message = f"{word!r} is not among the words of [before]"
+                raise file.table("one_word").wrong(language, message)
+    excuses = file.table("unless_behind")
+    for word in excuses:
+        if word not in _all(kinds["before"]):
+            raise excuses.wrong(word, "is not among the words of [before]")
+    return DenialWords(**kinds, unless_behind={word: excuses.text(word) for word in excuses})
 
 
 def affirmed(
@@ -52,8 +74,9 @@ def affirmed(
     """The mentions, given in text order, that are not denied in the query's language (None: in any)."""
     ahead = [_denied_before(folded, mention, language) for mention in mentions]
     behind = [_denied_behind(folded, mention) for mention in mentions]
+    joins = _patterns().joined
     joined = [
-        _JOINED.fullmatch(folded, one.end, other.start) is not None
+        joins.fullmatch(folded, one.end, other.start) is not None
         for one, other in pairwise(mentions)
     ]
     # "not red or blue" denies onwards, "赤や青以外" backwards.
@@ -66,15 +89,56 @@ def affirmed(
     ]
 
 
+class _Patterns(NamedTuple):
+    """What does not depend on the language."""
+
+    joined: re.Pattern[str]
+    number: re.Pattern[str]
+    """Before a number: the word is short for "number"."""
+    free: re.Pattern[str]
+    behind: re.Pattern[str]
+    behind_noun: re.Pattern[str]
+    """A colour or brand goes with the noun behind it: "黒ケースなし" wants no black case."""
+
+
+@cache
+def _patterns() -> _Patterns:
+    words = denial_words()
+    joining = _any(_all(words.joining, _SPACED))
+    after = _any(words.behind["ja"])
+    free = _any(_all(words.behind, _SPACED))
+    return _Patterns(
+        joined=re.compile(rf"\s*(?:\s{joining}\s|[/&+]|{_any(words.joining['ja'])})\s*"),
+        number=re.compile(rf"(?<!{LETTER}){_any(_all(words.number))}\.?\s*$"),
+        free=re.compile(rf"-{free}(?!{LETTER})|\s{free}\s*$"),
+        behind=re.compile(rf"\s?{after}"),
+        behind_noun=re.compile(rf"い?(?:[{KATAKANA}]+|[{HAN}]+){after}"),
+    )
+
+
 @cache
 def _before(language: str | None) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What denies the mention behind it, and what denies one word and the number behind that."""
-    own = [name for name in read_in(language) if name in _DENIALS]
-    denials, one_word = ("|".join(table[name] for name in own) for table in (_DENIALS, _ONE_WORD))
-    return (
-        re.compile(rf"(?<!{LETTER})(?:{denials})(?:[\s-]+(?:{_SMALL}))*[\s-]+$"),
-        re.compile(rf"(?<!{LETTER})(?:{one_word})\s+{LETTER}+\s+$"),
+    words, own = denial_words(), read_in(language)
+    denials = "|".join(
+        (f"(?<!{re.escape(words.unless_behind[word])} )" if word in words.unless_behind else "")
+        + re.escape(word)
+        for word in _all(words.before, own)
     )
+    between = _any(_all(words.between))
+    return (
+        re.compile(rf"(?<!{LETTER})(?:{denials})(?:[\s-]+{between})*[\s-]+$"),
+        re.compile(rf"(?<!{LETTER}){_any(_all(words.one_word, own))}\s+{LETTER}+\s+$"),
+    )
+
+
+def _all(words: ByLanguage, languages: Sequence[str] = LANGUAGES) -> list[str]:
+    return list(dict.fromkeys(word for language in languages for word in words[language]))
+
+
+def _any(words: Iterable[str]) -> str:
+    # Of no words none is found: "(?!)" matches nowhere.
+    return f"(?:{'|'.join(map(re.escape, words)) or '(?!)'})"
 
 
 def _denied_before(folded: str, mention: Mention, language: str | None) -> bool:
@@ -82,7 +146,7 @@ def _denied_before(folded: str, mention: Mention, language: str | None) -> bool:
     before = folded[max(0, mention.start - 64) : mention.start]
     denied, one_word = _before(language)
     if _is_number(mention):
-        if _NUMERO.search(before):
+        if _patterns().number.search(before):
             return False
         if mention.end == len(folded.rstrip()) and one_word.search(before):
             return True
@@ -90,10 +154,11 @@ def _denied_before(folded: str, mention: Mention, language: str | None) -> bool:
 
 
 def _denied_behind(folded: str, mention: Mention) -> bool:
-    if _BEHIND.match(folded, mention.end) or _FREE.match(folded, mention.end):
+    patterns = _patterns()
+    if patterns.behind.match(folded, mention.end) or patterns.free.match(folded, mention.end):
         return True
     names_a_thing = mention.constraints[0].kind not in ("number", "measure")
-    return names_a_thing and _BEHIND_NOUN.match(folded, mention.end) is not None
+    return names_a_thing and patterns.behind_noun.match(folded, mention.end) is not None
 
 
 def _is_number(mention: Mention) -> bool:

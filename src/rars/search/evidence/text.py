@@ -1,11 +1,12 @@
 """Texts as the evidence sees them: folded, cut into words and single CJK characters.
 
-Owns: what a word is, where a Japanese word may not be cut, and scanning a block of
-catalogue texts for a pattern. Ignores what words mean. Queries and catalogue pass through the same patterns,
-so they cannot disagree.
+Owns: where the words of a query stand, where a Japanese word may not be cut, and scanning a block of
+catalogue texts for a pattern. Ignores what words mean; what a word is says ``rars.data.words``. Queries and
+catalogue pass through the same patterns, so they cannot disagree.
 
-Latin and other spaced scripts give words; Han, Hiragana and Katakana give single characters (paper,
-appendix "Retrieval and compatibility scoring": word and CJK character features) and, for BM25, pairs.
+Spaced scripts give words; Han, Hiragana, Katakana and Hangul give single characters (paper, appendix
+"Retrieval and compatibility scoring": word and CJK character features) and, for BM25, pairs of neighbours:
+together what ``rars.data.words.indexed`` gives of a text.
 """
 
 from __future__ import annotations
@@ -14,25 +15,23 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rars.data.words import fold
+from rars.data.words import CJK as CJK
+from rars.data.words import HAN as HAN
+from rars.data.words import HANGUL, WORD, bare, fold
+from rars.data.words import HIRAGANA as HIRAGANA
+from rars.data.words import KATAKANA as KATAKANA
+from rars.data.words import LETTER as LETTER
 
-HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-HIRAGANA = "\u3041-\u3096\u309d-\u309f"
-KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
-CJK = HAN + HIRAGANA + KATAKANA
-
-LETTER = rf"[^\W_{CJK}]"
-"""A letter or digit of a script that is written with spaces."""
-
-_WORD = rf"{LETTER}+(?:(?:['’]|(?<=\d)[.,](?=\d)){LETTER}+)*"
-_TOKEN = re.compile(rf"[{CJK}]|{_WORD}")
-_SCRIPTS = tuple(re.compile(f"[{script}]") for script in (HAN, HIRAGANA, KATAKANA))
+_ONE = re.compile(f"[{CJK}]")
+_TOKEN = re.compile(rf"[{CJK}]|{WORD}")
+_SCRIPTS = tuple(re.compile(f"[{script}]") for script in (HAN, HIRAGANA, KATAKANA, HANGUL))
 _PARTICLES = frozenset("のでとやがはをにもへ")
 
 SEPARATOR = "\n"
@@ -69,19 +68,14 @@ def tokens(folded: str) -> list[Token]:
     return [Token(bare(m[0]), m.start(), m.end()) for m in _TOKEN.finditer(folded)]
 
 
-def words(text: str) -> list[str]:
+def token_texts(text: str) -> list[str]:
     """The same of any text, without places."""
     return [bare(surface) for surface in _TOKEN.findall(fold(text))]
 
 
-def bare(surface: str) -> str:
-    """A word as it is looked up: without apostrophes."""
-    return surface.replace("'", "").replace("’", "")
-
-
 def is_cjk(character: str) -> bool:
-    """Whether a character is Han, Hiragana or Katakana."""
-    return any(script.match(character) for script in _SCRIPTS)
+    """Whether a character is Han, Hiragana, Katakana or Hangul."""
+    return _ONE.match(character) is not None
 
 
 def cuts_word(folded: str, place: int) -> bool:
@@ -158,22 +152,38 @@ def scan(pattern: re.Pattern[str], block: str) -> Found:
     return Found(surfaces, code - (code > separator), row)
 
 
-_FEATURES = scanner(rf"[{CJK}]|{_WORD}|(?<=[{CJK}])[^{SEPARATOR}]")
+_FEATURES = scanner(rf"[{CJK}]|{WORD}|(?<=[{CJK}])[^{SEPARATOR}]")
 """As ``tokens``, plus what follows a CJK character, so that neighbours can be told."""
 
 
-def features(block: str) -> tuple[Found, Found]:
-    r"""The words and CJK characters of a block, and its pairs of neighbouring CJK characters.
+class Features(NamedTuple):
+    """What a block of texts holds: f_lex looks at words and characters, BM25 at pairs as well."""
 
-    >>> one, two = features("水筒 m's\n水")
-    >>> one.surfaces, one.code.tolist(), two.surfaces, two.row.tolist()
-    (['水', '筒', 'ms'], [0, 1, 2, 0], ['水筒'], [0])
+    words: Found
+    characters: Found
+    pairs: Found
+    """Of neighbouring CJK characters."""
+
+
+def features(block: str) -> Features:
+    r"""The words, CJK characters and pairs of a block.
+
+    >>> found = features("水筒 m's\n水")
+    >>> found.words.surfaces, found.characters.surfaces, found.characters.code.tolist()
+    (['ms'], ['水', '筒'], [0, 1, 0])
+    >>> found.pairs.surfaces, found.pairs.row.tolist()
+    (['水筒'], [0])
     """
     found = scan(_FEATURES, block)
     kind = np.array([_kind(surface) for surface in found.surfaces], dtype=np.int8)
     of = kind[found.code] if len(found.code) else np.zeros(0, dtype=np.int8)
-    real = of > 0
-    left = np.flatnonzero((of[:-1] == 2) & (of[1:] == 2) & (found.row[:-1] == found.row[1:]))
+    words, characters = (_renamed(found, of == wanted) for wanted in (1, 2))
+    return Features(words, characters, _pairs(found, of == 2))
+
+
+def _pairs(found: Found, cjk: npt.NDArray[np.bool_]) -> Found:
+    """Pairs of CJK finds that follow one another in a text."""
+    left = np.flatnonzero(cjk[:-1] & cjk[1:] & (found.row[:-1] == found.row[1:]))
     pairs = found.code[left].astype(np.int64) << 32 | found.code[left + 1]
     distinct, code = np.unique(pairs, return_inverse=True)
     surfaces = [
@@ -182,7 +192,7 @@ def features(block: str) -> tuple[Found, Found]:
             (distinct >> 32).tolist(), (distinct & 0xFFFFFFFF).tolist(), strict=True
         )
     ]
-    return _renamed(found, real), Found(surfaces, code.astype(np.int32), found.row[left])
+    return Found(surfaces, code.astype(np.int32), found.row[left])
 
 
 def _kind(surface: str) -> int:

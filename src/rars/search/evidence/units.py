@@ -1,19 +1,20 @@
 """Units of measure by all their names, and their size in base units.
 
-Owns: the names in English, Spanish and Japanese, and the key under which equal measures meet. Ignores where
-numbers stand in a text (``quantities``). The arithmetic is pint's, imported when the first measure is met.
-
-A line of the table reads ``pint expression [; another] = names``. Two expressions are two readings: an ounce
-is a weight or a volume, and the Japanese "milli" and "kilo" leave it open too. ``+`` before a name: only
-directly behind the number ("5a", "2700k"), because the letter alone is a word.
+Owns: reading and checking the names in ``words/units.toml``, and the key under which equal measures meet.
+Ignores where numbers stand in a text (``quantities``). The arithmetic is pint's, imported when the first
+measure is met.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rars.data.wordfile import read_words
+from rars.search.evidence.languages import LANGUAGES
 from rars.search.evidence.text import unaccented
 
 if TYPE_CHECKING:
@@ -25,83 +26,7 @@ COUNT, NOTHING = "count", "nothing"
 LENGTHS = frozenset(("micrometer", "millimeter", "centimeter", "meter", "inch", "foot", "yard"))
 """Units that are shared by the sides of "30 x 40 cm"."""
 
-UNITS = """
-micrometer = μm, micron, microns, micra, micras, ミクロン, マイクロメートル
-millimeter = mm, millimeter, millimeters, millimetre, millimetres, milímetro, milímetros, ミリメートル
-millimeter; milliliter = ミリ
-centimeter = cm, cms, centimeter, centimeters, centimetre, centimetres, centímetro, centímetros, \
-センチ, センチメートル
-meter = m, mt, mts, meter, meters, metre, metres, metro, metros, メートル, メーター
-kilometer = km, kms, kilometer, kilometers, kilometre, kilometres, kilómetro, kilómetros, キロメートル
-inch = inch, inches, in, pulgada, pulgadas, pulg, ", '', ”, ″, ′′, インチ, 型
-foot = ft, foot, feet, pie, pies, ', ’, ′, フィート
-yard = yd, yds, yard, yards, yarda, yardas, ヤード
-mile = mile, miles, milla, millas, マイル
-milligram = mg, mgs, milligram, milligrams, miligramo, miligramos, ミリグラム
-gram = g, gr, grs, gram, grams, gramme, grammes, gramo, gramos, グラム
-kilogram = kg, kgs, kilo, kilos, kilogram, kilograms, kilogramo, kilogramos, キログラム
-kilogram; kilometer = キロ
-pound = lb, lbs, pound, pounds, libra, libras, ポンド
-ounce; fluid_ounce = oz, ounce, ounces, onza, onzas, オンス
-fluid_ounce = fl oz, fl. oz, floz, fluid oz, fluid ounce, fluid ounces, onzas líquidas, 液量オンス
-milliliter = ml, mls, milliliter, milliliters, millilitre, millilitres, mililitro, mililitros, cc, \
-ミリリットル, シーシー
-centiliter = cl, centiliter, centiliters, centilitre, centilitres, centilitro, centilitros
-deciliter = dl, deciliter, decilitre, decilitro, decilitros, デシリットル
-liter = l, lt, lts, liter, liters, litre, litres, litro, litros, リットル, リッター
-gallon = gal, gals, gallon, gallons, galón, galones, ガロン
-quart = qt, qts, quart, quarts, クォート
-pint = pint, pints, pinta, pintas
-milliampere_hour = mah, milliamp hour, milliamp hours, ミリアンペア時, ミリアンペアアワー
-ampere_hour = ah, amp hour, amp hours, amperios hora, アンペア時
-watt_hour = wh, watt hour, watt hours, ワット時
-kilowatt_hour = kwh, キロワット時
-milliampere = ma, milliamp, milliamps, ミリアンペア
-ampere = +a, amp, amps, ampere, amperes, amperio, amperios, アンペア
-watt = w, watt, watts, vatio, vatios, ワット
-kilowatt = kw, kilowatt, kilowatts, kilovatio, kilovatios, キロワット
-horsepower = hp, horsepower, 馬力
-millivolt = mv
-volt = v, volt, volts, voltio, voltios, ボルト
-hertz = hz, hertz, ヘルツ
-kilohertz = khz, キロヘルツ
-megahertz = mhz, メガヘルツ
-gigahertz = ghz, ギガヘルツ
-revolutions_per_minute = rpm, 回転
-kilobyte = kb, kbyte
-megabyte = mb, mbyte, megabyte, megabytes, mega, megas, メガ, メガバイト
-gigabyte = gb, gbyte, gigabyte, gigabytes, giga, gigas, gig, gigs, ギガ, ギガバイト
-terabyte = tb, tbyte, terabyte, terabytes, tera, teras, テラ, テラバイト
-megabit/second = mbps, mbit/s, mb/s
-gigabit/second = gbps, gbit/s
-lumen = lm, lumen, lumens, lúmenes, lumenes, ルーメン
-lux = lx, lux, ルクス
-kelvin = +k, kelvin, ケルビン
-degC = °c, °, grados, degrees, 度
-degF = °f
-second = sec, secs, second, seconds, segundo, segundos, 秒
-minute = min, mins, minute, minutes, minuto, minutos, 分
-hour = h, hr, hrs, hour, hours, hora, horas, 時間
-day = day, days, día, días
-psi = psi
-bar = bar, bars
-kilopascal = kpa
-pascal = pa
-megapixel = mp, megapixel, megapixels, megapíxeles, メガピクセル, 万画素
-pixel = px, pixel, pixels, píxeles, ピクセル
-decibel = db, decibel, decibels, decibelios, デシベル
-BTU = btu, btus
-gram/meter**2 = gsm, g/m2
-count = +x, +pk, +pc, +pcs, +ct, +ud, +uds, +pz, +pzs
-nothing = %, percent, por ciento, パーセント, dollar, dollars, usd, euro, euros, eur, €, $, £, ¥, \
-円, yen, peso, pesos, bucks
-"""
-
-_FOREIGN = {
-    "en": ("pie", "pies", "metro", "metros", "pinta", "pintas", "libra", "libras", "hora", "horas"),
-    "es": ("in", "foot", "feet", "pint", "pints", "mile", "miles", "yard", "yards", "gig", "gigs"),
-}
-"""Names of units that are other words, or none, in a language."""
+FILE = Path(__file__).parent / "words" / "units.toml"
 
 _NOT_INCH = r"(?![ -]?[0-9])(?! (?:an?|the|one|stock|pack)\b)"
 """Behind a number, "in" is a unit unless it goes on like "2 in 1" or "5 in a box"."""
@@ -110,20 +35,55 @@ _DIGITS = 3
 """Significant digits of a measure: 12 fl oz (354.9 ml) is sold as 355 ml, 17 inch (43.18 cm) as 43.2 cm."""
 
 
+class UnitWords(NamedTuple):
+    """The readings of every name, and for each language the names that are other words in it.
+
+    A name that must touch its number carries a ``+``.
+    """
+
+    readings: Mapping[str, tuple[str, ...]]
+    foreign: Mapping[str, tuple[str, ...]]
+
+
 @cache
-def names() -> dict[str, tuple[str, ...]]:
+def unit_words() -> UnitWords:
+    """The names of units that come with the package, read once."""
+    return read_unit_words(FILE)
+
+
+def read_unit_words(path: Path) -> UnitWords:
+    """Read and check a file of unit names."""
+    file = read_words(path)
+    file.expect(("units", "foreign"))
+    table: dict[str, tuple[str, ...]] = {}
+    for unit in file.tables("units"):
+        unit.expect(("is",), optional=("glued", "names"))
+        readings = unit.texts("is")
+        for key in ("glued", "names"):
+            for name in unit.texts(key) if key in unit else ():
+                own = f"+{name}" if key == "glued" else name
+                if table.get(own, readings) != readings:
+                    raise unit.wrong(key, f"{name!r} is also a name of {' or '.join(table[own])}")
+                table[own] = readings
+                if not own.isascii():
+                    table.setdefault(unaccented(own), readings)
+    foreign = file.table("foreign")
+    foreign.expect(LANGUAGES)
+    kept = {language: foreign.texts(language, least=0) for language in LANGUAGES}
+    for language, some in kept.items():
+        for name in some:
+            if name not in table:
+                raise foreign.wrong(language, f"{name!r} is no name of a unit")
+    return UnitWords(table, kept)
+
+
+def names() -> Mapping[str, tuple[str, ...]]:
     """The pint expressions of every name, one for each reading; names that need the number carry a ``+``.
 
     >>> names()["oz"], names()["+k"]
     (('ounce', 'fluid_ounce'), ('kelvin',))
     """
-    table: dict[str, tuple[str, ...]] = {}
-    for line in UNITS.strip().splitlines():
-        units, _, given = line.partition(" = ")
-        readings = tuple(unit.strip() for unit in units.split(";"))
-        for name in given.split(","):
-            table[name.strip()] = table[unaccented(name.strip())] = readings
-    return table
+    return unit_words().readings
 
 
 def readings(name: str) -> tuple[str, ...]:
@@ -137,7 +97,7 @@ def expression(letter: str, language: str | None = None) -> str:
 
     Longer names are tried first. Japanese names may be followed by anything ("500ミリ入り").
     """
-    foreign = _FOREIGN.get(language or "", ())
+    foreign = unit_words().foreign[language] if language else ()
     ordered = sorted((n for n in names() if n not in foreign), key=len, reverse=True)
     # "30cmx40cm" goes on with its other side; the w of "5 w/o cable" is no watt.
     ends = rf"(?!(?!x ?[0-9]){letter})(?!/(?![0-9]))"

@@ -1,0 +1,79 @@
+"""``rars recipes``: every system there is, one line each, and what one of them says."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+
+from rars.cli import console
+
+app = typer.Typer(
+    name="recipes",
+    invoke_without_command=True,
+    rich_markup_mode="rich",
+    help="List the recipes; show one resolved, and what it changes against the one it extends.",
+)
+
+
+@app.callback()
+def list_(context: typer.Context, as_json: console.Json = False) -> None:
+    """List all recipes with one line each.
+
+    Example: rars recipes
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from rars import pipeline
+
+    found = pipeline.recipes()
+
+    def show() -> None:
+        table = Table(box=box.SIMPLE_HEAD)
+        for name in ("recipe", "what it is", "extends"):
+            table.add_column(name, style="bold" if name == "recipe" else "")
+        for one in found:
+            table.add_row(one.name, one.about, one.parent or "")
+        console.out.print(table)
+        console.show("Next: rars recipes show NAME   rars train NAME --data DIR --out RUN")
+
+    console.emit({"recipes": [asdict(one) for one in found]}, as_json, show)
+
+
+@app.command("show")
+def show_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Recipe name or .toml file.")],
+    size: Annotated[str | None, typer.Option(help="tiny, small or paper.")] = None,
+    protocol: console.Protocol = None,
+    as_json: console.Json = False,
+) -> None:
+    """Print a resolved recipe, and what it changes against the one it extends.
+
+    Example: rars recipes show rars --size tiny
+    """
+    from rars import pipeline
+
+    recipe, parent, changed = pipeline.recipe_difference(name, size=size, protocol=protocol)
+    payload: dict[str, Any] = {
+        "recipe": recipe.model_dump(mode="json", exclude_none=True),
+        "extends": parent,
+        "changes": [{"setting": k, "before": a, "after": b} for k, a, b in changed],
+    }
+
+    def show() -> None:
+        console.show(recipe.to_toml())
+        table = Table(
+            title=f"{name} against {parent or 'the defaults'}",
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+        )
+        for column in ("setting", parent or "default", name):
+            table.add_column(column, overflow="fold")
+        for key, before, after in changed:
+            table.add_row(key, *("" if one is None else str(one) for one in (before, after)))
+        console.out.print(table)
+
+    console.emit(payload, as_json, show)

@@ -1,0 +1,207 @@
+"""Tasks in child processes: each folder is made once, by one process at a time; a stop loses nothing.
+
+Owns: starting, watching and stopping the children, and their logs. Ignores what a task does
+(``rars.experiments.tasks``).
+
+The child holds the lock of its folder (``rars.experiments.worker``), so it goes on alone if this process is
+killed, and two experiments can share runs.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rars.errors import RarsError, Stopped
+from rars.experiments.folders import lock
+from rars.experiments.tasks import Task
+
+WORKER = (sys.executable, "-P", "-m", "rars.experiments.worker")
+"""The command of a child; the file of its task follows."""
+
+_TICK = 0.1
+_PATIENCE = 60.0
+"""Seconds a stopped child may take to save what it has."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that did not end well, the last thing it said, and where the rest is."""
+
+    name: str
+    why: str
+    log: Path
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.why.rstrip('.')}; see {self.log})"
+
+
+@dataclass(frozen=True)
+class State:
+    """Where the work stands."""
+
+    done: int
+    total: int
+    running: tuple[str, ...]
+    failed: int
+
+
+Watch = Callable[[State], None]
+
+
+def usable_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_all(tasks: Sequence[Task], jobs: int, watch: Watch | None = None) -> list[Failure]:
+    """Do all tasks, ``jobs`` at a time; a failed one does not stop the others.
+
+    Ctrl-C and SIGTERM end the children first and then raise ``Stopped``.
+    """
+    if jobs < 1:
+        raise RarsError(f"--jobs {jobs} is less than 1.")
+    pool = _Pool(list(tasks), jobs, watch)
+    try:
+        with _terminable():
+            pool.go()
+    except KeyboardInterrupt as error:
+        raise Stopped("stopped; all that was done is kept, the same command goes on.") from error
+    finally:
+        pool.end()
+    return pool.failures
+
+
+@dataclass
+class _Child:
+    task: Task
+    process: subprocess.Popen[bytes]
+
+
+@dataclass
+class _Pool:
+    waiting: list[Task]
+    jobs: int
+    watch: Watch | None
+    running: list[_Child] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    failed: set[Path] = field(default_factory=set)
+    done: int = 0
+
+    def go(self) -> None:
+        """Start what can start, look after what runs, until nothing is left."""
+        total = len(self.waiting)
+        while self.waiting or self.running:
+            self._start()
+            self._look()
+            if self.watch is not None:
+                names = tuple(child.task.name for child in self.running)
+                self.watch(State(self.done, total, names, len(self.failures)))
+            if self.waiting or self.running:
+                time.sleep(_TICK)
+
+    def end(self) -> None:
+        """Ask the children to stop, wait until they have saved, and kill those that do not."""
+        for child in self.running:
+            if child.process.poll() is None:
+                child.process.terminate()
+        until = time.monotonic() + _PATIENCE
+        for child in self.running:
+            try:
+                child.process.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.process.kill()
+                child.process.wait()
+        self.running.clear()
+
+    def _start(self) -> None:
+        for task in list(self.waiting):
+            if len(self.running) >= self.jobs:
+                return
+            unmade = {one.folder for one in self.waiting} | {c.task.folder for c in self.running}
+            if self.failed & set(task.needs):
+                self.waiting.remove(task)
+                self._fail(task, "what it needs could not be made")
+            elif not unmade & set(task.needs) and _free(task.folder):
+                # While another process works in the folder, the tasks behind have their turn.
+                self.waiting.remove(task)
+                self.running.append(_Child(task, self._launch(task)))
+
+    def _look(self) -> None:
+        for child in list(self.running):
+            code = child.process.poll()
+            if code is None:
+                continue
+            self.running.remove(child)
+            if code == 0:
+                self.done += 1
+            else:
+                self._fail(child.task, _last_words(child.task.log, code))
+
+    def _fail(self, task: Task, why: str) -> None:
+        self.failures.append(Failure(task.name, why, task.log))
+        self.failed.add(task.folder)
+
+    def _launch(self, task: Task) -> subprocess.Popen[bytes]:
+        # Several experiments may share a machine: who says how many threads each run gets is heard.
+        threads = os.environ.get(_THREADS[0]) or str(max(1, usable_cores() // self.jobs))
+        environment = {**os.environ, **dict.fromkeys(_THREADS, threads)}
+        command = [*WORKER, str(task.write())]
+        with task.log.open("ab") as log:
+            log.write(f"$ {' '.join(command)}\n".encode())
+            log.flush()
+            return subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
+            )
+
+
+def _free(folder: Path) -> bool:
+    """Whether nobody works in a folder; who comes in between is waited for by the child."""
+    from filelock import Timeout
+
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with lock(folder).acquire(timeout=0):
+            return True
+    except Timeout:
+        return False
+    except OSError as error:
+        raise RarsError(f"{folder.parent} cannot be written: {error.strerror}.") from error
+
+
+def _last_words(log: Path, code: int) -> str:
+    if code < 0:
+        return f"it was ended by {signal.Signals(-code).name}"
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    said = [line.strip() for line in lines if line.strip() and not line.startswith("$ ")]
+    last = said[-1].removeprefix("rars: ") if said else ""
+    return last or f"it ended with code {code}"
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,153 @@
+"""From stored results to the numbers of a study, with their uncertainty.
+
+Owns: reading the per-query measures of every cell, and which queries form a part of the test set. Ignores
+layout, and leaves all statistics to ``rars.evaluation.comparison``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rars import artifacts
+from rars.data import Dataset
+from rars.errors import RarsError
+from rars.evaluation import Estimate, PerQuery, Truth
+from rars.evaluation import stored as keeping
+from rars.evaluation.comparison import Scores, differences, intervals, same_queries
+from rars.experiments.design import Condition, Contrast, Delta, Ints, Point, Setting
+from rars.experiments.folders import results_of
+from rars.experiments.grid import Cell, Grid
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All numbers of a study. A point that no run answered for is absent."""
+
+    setting: Setting
+    conditions: Mapping[str, Condition]
+    measures: tuple[str, ...]
+    scores: Mapping[Point, Scores]
+    intervals: Mapping[tuple[Point, str], Estimate]
+    deltas: tuple[Delta, ...]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Queries in each subset."""
+
+    def label(self, key: str) -> str:
+        """A condition's label."""
+        return self.conditions[key].label
+
+    def delta(self, name: str, measure: str) -> Delta | None:
+        """The difference of a named contrast, if it could be computed."""
+        return named(self.deltas, name, measure)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON values; measures are fractions of 1."""
+        points = [
+            {
+                **point._asdict(),
+                "label": self.label(point.key),
+                "seeds": list(scores.seeds),
+                "measures": {
+                    name: {
+                        "per_seed": scores.means(name),
+                        "mean": scores.summary(name).mean,
+                        "sd": scores.summary(name).sd,
+                        "low": self.intervals[point, name].low,
+                        "high": self.intervals[point, name].high,
+                    }
+                    for name in self.measures
+                },
+            }
+            for point, scores in self.scores.items()
+        ]
+        return {
+            "queries": dict(self.counts),
+            "points": points,
+            "differences": [_delta(one) for one in self.deltas],
+        }
+
+
+def named(deltas: Iterable[Delta], name: str, measure: str) -> Delta | None:
+    """The difference of a contrast on a measure, if it is among these."""
+    listed = (one for one in deltas if (one.contrast.name, one.measure) == (name, measure))
+    return next(listed, None)
+
+
+def collect(
+    grid: Grid,
+    setting: Setting,
+    conditions: Sequence[Condition],
+    contrasts: Sequence[Contrast],
+    measures: Sequence[str],
+    subsets: Mapping[str, Ints] | None = None,
+) -> Found:
+    """Read what the cells stored and compute the study's numbers."""
+    whole: dict[Point, Scores] = {}
+    for condition in conditions:
+        cells = [cell for cell in grid.cells if cell.condition == condition]
+        for rule in condition.rules:
+            read = {cell.seed: read_cell(cell, rule, grid.dataset) for cell in cells}
+            known = {seed: one for seed, one in read.items() if one is not None}
+            if known:
+                point = Point(condition.key, rule)
+                whole[point] = Scores(tuple(known), tuple(known.values()))
+    return summarise(whole, setting, conditions, contrasts, measures, subsets)
+
+
+def summarise(
+    whole: Mapping[Point, Scores],
+    setting: Setting,
+    conditions: Sequence[Condition],
+    contrasts: Sequence[Contrast],
+    measures: Sequence[str],
+    subsets: Mapping[str, Ints] | None = None,
+) -> Found:
+    """The statistics of scores that are already in memory."""
+    scores = dict(whole)
+    for name, queries in (subsets or {}).items():
+        for point, one in whole.items():
+            scores[point._replace(subset=name)] = one.of(queries)
+    counts: dict[str, int] = {}
+    found: dict[tuple[Point, str], Estimate] = {}
+    for subset in dict.fromkeys(point.subset for point in scores):
+        part = {point: one for point, one in scores.items() if point.subset == subset}
+        counts[subset] = len(same_queries(part))
+        if not counts[subset]:
+            raise RarsError(f"No test query with a relevant item is in the part {subset!r}.")
+        found |= intervals(part, measures)
+    keyed = {condition.key: condition for condition in conditions}
+    deltas = differences(scores, contrasts)
+    return Found(setting, keyed, tuple(measures), scores, found, deltas, counts)
+
+
+def read_cell(cell: Cell, rule: str, dataset: Dataset) -> PerQuery | None:
+    """The stored measures of a cell, computed again from its run file; None where there are none."""
+    numbers = results_of(cell.folder, cell.condition.split, rule)
+    return None if numbers is None else read_numbers(numbers, cell.condition.split, dataset)
+
+
+def read_numbers(numbers: Path, split: str, dataset: Dataset) -> PerQuery:
+    """The per-query measures behind one ``results/SPLIT-RULE.json``."""
+    name = numbers.stem.removeprefix(f"{split}-")
+    files = keeping.Files.of(numbers.parent, split, name)
+    stated = artifacts.read_json(numbers)["digests"][files.run.name]
+    if not files.run.exists() or artifacts.digest_file(files.run) != stated:
+        raise RarsError(f"{files.run} is not the file that {numbers.name} was computed from.")
+    found = keeping.stored(files, dataset, Truth.of(dataset, split))
+    assert found is not None  # the file is there, and no facts were asked for
+    return found
+
+
+def _delta(one: Delta) -> dict[str, Any]:
+    return {
+        "contrast": one.contrast.name,
+        "system": one.system._asdict(),
+        "reference": one.reference._asdict(),
+        "family": one.contrast.family,
+        **one.as_dict(),
+        "seeds": one.seeds.as_dict(),
+        "per_seed": list(one.per_seed),
+    }

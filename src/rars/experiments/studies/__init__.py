@@ -1,0 +1,45 @@
+"""All experiments by name: one small file each, which says what is compared and how the table looks."""
+
+from __future__ import annotations
+
+from rars.errors import RarsError
+from rars.experiments.design import Study
+from rars.experiments.studies import (
+    demo,
+    depth,
+    geometry,
+    learning_rate,
+    main,
+    masks,
+    nq320k,
+    objectives,
+    positives,
+    practical,
+    sensitivity,
+)
+
+STUDIES: dict[str, Study] = {
+    "main": main.STUDY,
+    "objectives": objectives.STUDY,
+    "masks": masks.STUDY,
+    "geometry": geometry.STUDY,
+    "positives": positives.STUDY,
+    "tree-weight": sensitivity.TREE_WEIGHT,
+    "siblings": sensitivity.SIBLINGS,
+    "temperature": sensitivity.TEMPERATURE,
+    "head-rank": sensitivity.HEAD_RANK,
+    "sensitivity": sensitivity.ALL,
+    "depth": depth.STUDY,
+    "nq320k": nq320k.STUDY,
+    "learning-rate": learning_rate.STUDY,
+    "practical": practical.STUDY,
+    "demo": demo.STUDY,
+}
+"""In the order in which a reader of the paper meets them; the last two are not in it."""
+
+
+def study(name: str) -> Study:
+    """The experiment of this name."""
+    if name not in STUDIES:
+        raise RarsError(f"There is no experiment {name!r}; choose one of {', '.join(STUDIES)}.")
+    return STUDIES[name]

@@ -1,0 +1,40 @@
+"""``python -m rars.experiments.worker FILE``: one task in a process of its own.
+
+Owns: the folder's lock while the task runs, and how its end is told: a mistake is one sentence and exit
+code 2.
+
+If the process that started this one is killed, this one goes on; whoever comes next waits for the lock and
+finds the work done.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rars.errors import RarsError, Stopped
+from rars.experiments.folders import lock
+from rars.experiments.tasks import TASKS, Task
+
+
+def main(file: Path) -> int:
+    """Do the task of a file; the exit code."""
+    try:
+        task = Task.read(file)
+        if task.kind not in TASKS:
+            raise RarsError(f"{file}: there is no task {task.kind!r}; choose {', '.join(TASKS)}.")
+        with lock(task.folder):
+            TASKS[task.kind](**task.arguments)
+    except RarsError as error:
+        print(f"rars: {error}", file=sys.stderr)
+        return 2
+    except Stopped as stop:
+        print(f"rars: {stop}", file=sys.stderr)
+        return 130
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,35 @@
+"""The categories of a catalogue: its own, or induced by clustering where it has none.
+
+Owns: which of the two. Whoever asks (a learner, a retriever's training) gets the same tree for the same
+number of levels, vectors and seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rars.arrays import Points
+from rars.data import Dataset
+from rars.identifiers.hierarchical import induce_categories
+from rars.tree.categories import CategoryTree
+
+LEVELS = 3
+BRANCHING = 20
+"""Induced categories that one may be divided into, at the most."""
+
+
+def catalogue_categories(
+    dataset: Dataset, levels: int, vectors: Callable[[], Points], seed: int
+) -> CategoryTree:
+    """The first ``levels`` of every item's category; ``vectors`` of the items are asked for if none has
+    one.
+    """
+    paths: list[Any] = dataset.items(["category"])["category"].to_pylist()
+    if any(paths):
+        deepest = max(len(path or ()) for path in paths)  # a level that no item has teaches nothing
+        return CategoryTree.of_paths(paths, min(levels, deepest))
+    codes = induce_categories(vectors(), (BRANCHING,) * levels, seed=seed)
+    return CategoryTree.of_codes(np.asarray(codes))

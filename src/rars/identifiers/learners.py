@@ -1,0 +1,19 @@
+"""The learners of identifiers, by the name a recipe calls them.
+
+A new one: write its file, which ends with ``LEARNER = Learner(...)``, and add a line here. Nothing else
+has to know it. Importing this needs no torch and no faiss: learners bring them when they fit.
+"""
+
+from __future__ import annotations
+
+from rars.identifiers import hierarchical, kmeans, naive, rqvae
+from rars.identifiers.learner import Learner, Scene
+
+LEARNERS: dict[str, Learner] = {
+    "residual-kmeans": kmeans.LEARNER,
+    "rqvae": rqvae.LEARNER,
+    "hierarchical-kmeans": hierarchical.LEARNER,
+    "naive": naive.LEARNER,
+}
+
+__all__ = ["LEARNERS", "Learner", "Scene"]

@@ -1,0 +1,34 @@
+"""What embedders of pretrained models share: telling models apart, and saying why one cannot be had."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from rars import artifacts
+from rars.errors import RarsError
+
+
+def weights_digest(source: str, model: Any) -> object:
+    """A folder's files, or of a hub model the weights themselves: names may be re-used."""
+    folder = Path(source)
+    if folder.is_dir():
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        return {path.relative_to(folder).as_posix(): artifacts.digest_file(path) for path in paths}
+    import torch
+
+    digest = hashlib.sha256()
+    for key, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{key}{tuple(tensor.shape)}{tensor.dtype}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return [source, digest.hexdigest()]
+
+
+def unreachable(kind: str, source: str, error: Exception) -> RarsError:
+    """The many ways a checkpoint cannot be had, as one sentence."""
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return RarsError(
+        f"Embedder '{kind}:{source}' cannot be loaded: it is neither a folder with a checkpoint nor a "
+        f"model that the hub gave us ({reason})."
+    )

@@ -1,0 +1,79 @@
+"""What a loss term of the RQ-VAE is, and what it sees of a training step.
+
+Owns: the two shapes that every term's file and the training loop share. A term is one file that ends with its
+``TERM``, and one line in ``quantisation.TERMS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rars.arrays import Ints
+from rars.config import Section
+from rars.identifiers.learner import Scene
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One batch on its way through the network.
+
+    ``scene``   what the learner received: the dataset, the items' categories, ...
+    ``rows``    (n,) the batch's items, as rows of the catalogue
+    ``batch``   (n, input) their vectors
+    ``latent``  (n, dim) what the encoder makes of them
+    ``codes``   per depth, (n,) the code of each item; the last depth balanced
+    ``words``   per depth, (n, dim) its codeword; gradients reach the codebooks
+    ``decode``  codeword space to vectors
+    """
+
+    scene: Scene
+    rows: Ints
+    batch: Tensor
+    latent: Tensor
+    codes: Sequence[Tensor]
+    words: Sequence[Tensor]
+    decode: Callable[[Tensor], Tensor]
+    _residuals: list[Tensor] = field(default_factory=list)
+
+    def residual(self, depth: int) -> Tensor:
+        """(n, dim) what the depths before this one (from 0) left over; gradients reach the encoder."""
+        # Made when asked for: gradients of one tensor are added up in the order in which it was used, so
+        # a term that goes down the depths gets the same bits whatever stands beside it.
+        known = self._residuals
+        while len(known) <= depth:
+            at = len(known)
+            known.append(known[-1] - self.words[at - 1].detach() if at else self.latent)
+        return known[depth]
+
+    @cached_property
+    def quantised(self) -> Tensor:
+        """(n, dim) the sum of the codewords; gradients pass straight through to the encoder."""
+        total = self.latent.new_zeros(self.latent.shape)
+        for word in self.words:
+            total = total + word.detach()
+        return self.latent + (total - self.latent).detach()
+
+    @cached_property
+    def rebuilt(self) -> Tensor:
+        """(n, input) what the decoder makes of the codewords."""
+        return self.decode(self.quantised)
+
+
+@dataclass(frozen=True)
+class QuantisationTerm:
+    """A loss term: ``loss`` takes (step, settings) and returns a number with gradients.
+
+    ``weight`` is how much of it counts where a recipe does not say.
+    """
+
+    about: str
+    settings: type[Section]
+    loss: Callable[[Step, Any], Tensor]
+    weight: float = 1.0
+    needs_categories: bool = False

@@ -1,0 +1,165 @@
+"""The model of identifiers: a query encoder, a decoder over codes, and latent category states.
+
+Owns: p(s_l | q, s_<l) (Eq. ar) as logits over the choices possible at each depth, for whole prefix trees at
+once. Codes live in their own small tables, one per depth, never in the text vocabulary. Ignores losses,
+training and search.
+
+Optional: a semantic prior (``rars.model.prior``) that is added to the logits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from rars.model.batch import Batch, Candidates, Refinement
+from rars.model.categories import CategoryStates
+from rars.model.decoder import Decoder, Memory
+from rars.model.encoder import Encoded, QueryEncoder
+from rars.model.prior import SemanticPrior
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one packed pass gives: the encoded queries, latent states (B, J, d), logits per depth.
+
+    ``logits[l]`` is (parents at depth l, choices at depth l + 1). ``memory`` and ``first`` (B, J + 1, d) let
+    further identifiers of the same queries be decoded without encoding them again.
+    """
+
+    encoded: Encoded
+    latents: Tensor
+    logits: tuple[Tensor, ...]
+    memory: Memory
+    first: Tensor
+
+
+class IdentifierModel(nn.Module):
+    """Generates identifiers of ``len(slots)`` codes; ``slots[l]`` choices are possible at depth l + 1."""
+
+    def __init__(
+        self,
+        encoder: QueryEncoder,
+        decoder: Decoder,
+        slots: tuple[int, ...],
+        categories: CategoryStates | None = None,
+        prior: SemanticPrior | None = None,
+    ) -> None:
+        super().__init__()
+        width = decoder.width
+        self.encoder = encoder
+        self.decoder = decoder
+        self.slots = slots
+        self.categories = categories
+        self.prior = prior
+        self.start = nn.Parameter(torch.randn(width))
+        self.code_inputs = nn.ModuleList(nn.Embedding(size, width) for size in slots[:-1])
+        self.code_outputs = nn.ModuleList(nn.Linear(width, size, bias=False) for size in slots)
+        for table in self.code_outputs.parameters():
+            nn.init.normal_(table, std=width**-0.5)
+        decoder.check_rows(self.latent_rows + len(slots))
+
+    @property
+    def latent_rows(self) -> int:
+        """How many decoder rows come before the one that predicts the first code."""
+        return self.categories.levels if self.categories is not None else 0
+
+    def forward(self, batch: Batch, *, alone: bool = False) -> Pass:
+        """Encode every query once and decode its prefix tree in one pass; ``alone`` without the prior."""
+        encoded = self.encoder(batch.tokens, batch.mask, batch.vectors)
+        memory = self.decoder.memory(encoded.states, encoded.mask)
+        first, latents = self.think(memory)
+        hidden = self._decoded(batch, first, memory)
+        if latents is None:
+            latents = hidden[:, : self.latent_rows]
+        logits = tuple(
+            self._of_parents(depth, step, hidden, batch.projected, alone=alone)
+            for depth, step in enumerate(batch.refinements)
+        )
+        return Pass(encoded, latents, logits, memory, first)
+
+    def candidate_logits(
+        self, found: Pass, lists: Candidates, projected: Tensor | None, *, alone: bool = False
+    ) -> tuple[Tensor, ...]:
+        """Logits at every depth of further identifiers of queries that a pass has encoded already."""
+        hidden = self._decoded(lists, found.first, found.memory)
+        return tuple(
+            self._of_parents(depth, step, hidden, projected, alone=alone)
+            for depth, step in enumerate(lists.refinements)
+        )
+
+    def _decoded(self, packed: Batch | Candidates, first: Tensor, memory: Memory) -> Tensor:
+        """Decoder states (B, T, d) of packed prefix trees; ``first`` are the rows before the first code."""
+        inputs = first.new_zeros(*packed.positions.shape, first.shape[-1])
+        inputs[:, : first.shape[1]] = first
+        for depth, step in enumerate(packed.refinements[1:], start=1):
+            inputs[step.query, step.row] = self.code_inputs[depth - 1](step.codes[:, -1])
+        hidden: Tensor = self.decoder(inputs, packed.positions, packed.visible, memory)
+        return hidden
+
+    def think(self, memory: Memory) -> tuple[Tensor, Tensor | None]:
+        """Run the category steps: the inputs before the first code (B, J + 1, d), the states (B, J, d).
+
+        Where the inputs are learned slots, the states come with any later pass: None here.
+        """
+        batch = len(memory.mask)
+        inputs = self.start.expand(batch, 1, -1)
+        if self.categories is None:
+            return inputs, inputs[:, :0]
+        if self.categories.mode == "slots":
+            slots = self.categories.level_inputs.expand(batch, -1, -1)
+            return torch.cat([inputs, slots], dim=1), None
+        states: list[Tensor] = []
+        for level in range(self.categories.levels):
+            states.append(self.sequence(inputs, memory)[:, -1])
+            following = self.categories.feed_back(level, states[-1])
+            inputs = torch.cat([inputs, following[:, None]], dim=1)
+        return inputs, torch.stack(states, dim=1)
+
+    def _of_parents(
+        self,
+        depth: int,
+        step: Refinement,
+        hidden: Tensor,
+        projected: Tensor | None,
+        *,
+        alone: bool,
+    ) -> Tensor:
+        """Scores (parents, choices) of one refinement of a packed pass."""
+        states = hidden[step.query, step.row]
+        if alone:
+            own: Tensor = self.code_outputs[depth](states)
+            return own
+        vectors = None if projected is None else projected[step.query]
+        scores = self.logits(depth, states, vectors)
+        if self.prior is None or not self.prior.projected:
+            return scores
+        assert step.prior is not None, "this model's prior reads the shares of a batch's nodes"
+        added = self.prior.scales[depth] * step.prior
+        return scores.index_put((step.legal_parent, step.legal), added, accumulate=True)
+
+    def logits(self, depth: int, hidden: Tensor, projected: Tensor | None) -> Tensor:
+        """Scores (n, choices at depth + 1) of decoder states (n, d) that stand at ``depth``.
+
+        A prior that is projected onto a tree is not in them: it knows nodes, not codes.
+        """
+        scores: Tensor = self.code_outputs[depth](hidden)
+        if self.prior is None:
+            return scores
+        scores = self.prior.own[depth] * scores
+        if not self.prior.projected:
+            assert projected is not None, "this model's prior reads a projected query vector"
+            scores = scores + self.prior.of_codes(depth, projected)
+        return scores
+
+    def sequence(self, inputs: Tensor, memory: Memory) -> Tensor:
+        """Decode an ordinary sequence (B, T, d), each row seeing itself and those before it."""
+        rows = inputs.shape[1]
+        positions = torch.arange(rows, device=inputs.device).expand(len(inputs), -1)
+        visible = torch.ones(rows, rows, dtype=torch.bool, device=inputs.device).tril()
+        hidden: Tensor = self.decoder(
+            inputs, positions, visible.expand(len(inputs), -1, -1), memory
+        )
+        return hidden

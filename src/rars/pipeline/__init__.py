@@ -1,0 +1,64 @@
+"""The steps of the work as plain functions over a dataset, a recipe and a run.
+
+Each reports progress through ``tell`` and prints nothing. Names are imported when they are first asked for,
+so that a program loads only what it uses.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rars.pipeline.catalogue import add, log, remove, rollback, update
+    from rars.pipeline.comparison import compare
+    from rars.pipeline.evaluation import Evaluation, Evaluations, evaluate, verify
+    from rars.pipeline.identification import Identified, identify
+    from rars.pipeline.indexing import index, tune
+    from rars.pipeline.recipes import recipe_difference, recipes
+    from rars.pipeline.studies import ambiguity, inspect, plot, representation, walk
+    from rars.pipeline.training import Trained, train
+
+_HOMES = {
+    "catalogue": ("add", "log", "remove", "rollback", "update"),
+    "comparison": ("compare",),
+    "evaluation": ("Evaluation", "Evaluations", "evaluate", "verify"),
+    "identification": ("Identified", "identify"),
+    "indexing": ("index", "tune"),
+    "recipes": ("recipe_difference", "recipes"),
+    "studies": ("ambiguity", "inspect", "plot", "representation", "walk"),
+    "training": ("Trained", "train"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Evaluation",
+    "Evaluations",
+    "Identified",
+    "Trained",
+    "add",
+    "ambiguity",
+    "compare",
+    "evaluate",
+    "identify",
+    "index",
+    "inspect",
+    "log",
+    "plot",
+    "recipe_difference",
+    "recipes",
+    "remove",
+    "representation",
+    "rollback",
+    "train",
+    "tune",
+    "update",
+    "verify",
+    "walk",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'rars.pipeline' has no attribute {name!r}")
+    return getattr(import_module(f"rars.pipeline.{_HOME[name]}"), name)

@@ -1,0 +1,80 @@
+"""Make, import and check datasets: the makers and readers of ``rars.data``, with what they count.
+
+Owns: nothing but the gathering; every function returns what a person is shown.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rars.data.checking import Checked, check_folder, summary_of_stored
+from rars.data.esci import make_esci
+from rars.data.importing import Tables, import_tables
+from rars.data.nq320k import find_file, make_nq320k
+from rars.data.problems import ProblemsFound
+from rars.data.shop import make_shop
+from rars.errors import RarsError
+from rars.progress import SILENT, Tell
+
+__all__ = ["Checked", "ProblemsFound", "Tables", "check", "esci", "import_", "nq320k", "shop"]
+
+
+def import_(
+    folder: Path, tables: Tables, *, name: str | None, licence: str, tell: Tell = SILENT
+) -> tuple[Checked, int]:
+    """A dataset folder of three tables; what is in it, and how many judgments were repeated."""
+    with tell.stage("reading") as advance:
+        prepared = import_tables(folder, tables, name=name, licence=licence, advance=advance)
+    return summary_of_stored(folder), prepared.merged
+
+
+def check(folder: Path, *, tell: Tell = SILENT) -> Checked:
+    """Check a dataset folder, or a folder of tables as an import would."""
+    with tell.stage("checking") as advance:
+        return check_folder(folder, advance=advance)
+
+
+def esci(
+    source: Path,
+    out: Path,
+    *,
+    locale: str,
+    categories: Path | None,
+    full_catalogue: bool,
+    tell: Tell = SILENT,
+) -> dict[str, int]:
+    """The ESCI shopping queries of one locale; what was counted."""
+    with tell.stage("reading") as advance:
+        return make_esci(
+            source,
+            out,
+            locale=locale,
+            categories=categories,
+            full_catalogue=full_catalogue,
+            advance=advance,
+        ).as_json()
+
+
+def nq320k(
+    source: Path, out: Path, *, train: Path | None, dev: Path | None, tell: Tell = SILENT
+) -> dict[str, int]:
+    """NQ320K; what was counted."""
+    train = train or find_file(source, "train", "--train")
+    dev = dev or find_file(source, "dev", "--dev")
+    with tell.stage("reading") as advance:
+        return make_nq320k(train, dev, out, advance=advance).as_json()
+
+
+def shop(folder: Path, *, size: str, locale: str, seed: int, tell: Tell = SILENT) -> Checked:
+    """The bundled shop; ``size`` is a name, or a number of items."""
+    if size.isdecimal() and int(size) < 1:
+        raise RarsError(f"--size {size} is not a number of items; choose 1 or more.")
+    with tell.stage("making") as advance:
+        make_shop(
+            folder,
+            size=int(size) if size.isdecimal() else size,
+            locale=locale,
+            seed=seed,
+            advance=advance,
+        )
+    return summary_of_stored(folder)

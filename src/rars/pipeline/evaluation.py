@@ -1,0 +1,129 @@
+"""How good a run is, with intervals, and whether what it stored is still true.
+
+Owns: which evaluations are made and which are found stored already. Ignores measures and files
+(``rars.evaluation``) and how a system answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rars.data import Dataset
+from rars.errors import RarsError
+from rars.evaluation import PerQuery
+from rars.evaluation import stored as keeping
+from rars.evaluation.tables import Block, Cell, Row, Table, html
+from rars.pipeline.opening import open_system
+from rars.progress import SILENT, Tell
+from rars.runs import Run
+from rars.systems import System
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A run under one rule: every query's measures, and their means with 95 % intervals (``numbers``)."""
+
+    run: str
+    rule: str
+    split: str
+    per_query: PerQuery
+    numbers: dict[str, Any]
+
+    def mean(self, measure: str) -> float:
+        """The mean of a measure over queries."""
+        return self.per_query.mean(measure)
+
+
+class Evaluations(list[Evaluation]):
+    """Evaluations of one run; a notebook shows them as a table."""
+
+    def table(self) -> Table:
+        """One row a rule, one column a measure."""
+        first = self[0]
+        rows = tuple(
+            Row(
+                (one.rule,),
+                tuple(
+                    Cell(
+                        f"{100 * value['mean']:.1f}",
+                        interval=(f"{100 * value['low']:.1f}", f"{100 * value['high']:.1f}"),
+                    )
+                    for value in one.numbers["measures"].values()
+                ),
+            )
+            for one in self
+        )
+        names = tuple(
+            name.replace("Recall", "R").replace("nDCG", "N") for name in first.numbers["measures"]
+        )
+        caption = f"{first.numbers['queries']:,} {first.split} queries, values in %."
+        return Table("evaluation", first.run, ("rule",), names, (Block(rows),), caption)
+
+    def _repr_html_(self) -> str:
+        return html(self.table()) if self else "nothing was evaluated"
+
+
+def evaluate(
+    run: Run | str | Path,
+    *,
+    rules: Sequence[str] | None = None,
+    split: str = "test",
+    eligible: bool = False,
+    tell: Tell = SILENT,
+) -> Evaluations:
+    """Measure a run under some rules, or under its own; run files, qrels and numbers stay in its results.
+
+    ``eligible`` leaves out queries that the dataset does not call eligible (the paper's protocol on ESCI).
+    """
+    run = Run.of(run)
+    dataset = run.dataset()
+    system = open_system(run.folder)
+    listed = _rules(system, rules, run, tell)
+    return Evaluations(
+        _evaluated(run, dataset, system, rule, split, eligible, tell) for rule in listed
+    )
+
+
+def _rules(system: System, asked: Sequence[str] | None, run: Run, tell: Tell) -> Sequence[str]:
+    if asked is None:
+        return system.rules[:1]
+    if len(system.rules) == 1 and list(asked) != list(system.rules):
+        tell.say(
+            f"{run.folder} has one rule, {system.rules[0]}; --rule {','.join(asked)} does not concern it."
+        )
+        return system.rules
+    return asked
+
+
+def _evaluated(
+    run: Run,
+    dataset: Dataset,
+    system: System,
+    rule: str,
+    split: str,
+    eligible: bool,
+    tell: Tell,
+) -> Evaluation:
+    """One evaluation, from the run's results where it is still that of the same system."""
+    with tell.stage(f"{run.folder} {rule}") as advance:
+        found, numbers = keeping.evaluated(
+            system, run.results, dataset, split, rule, eligible=eligible, advance=advance
+        )
+    return Evaluation(str(run.folder), rule, split, found, numbers)
+
+
+def verify(run: Run | str | Path) -> dict[str, dict[str, float]]:
+    """Check every digest of a run, and score its stored run files with an outside tool."""
+    run = Run.of(run)
+    run.dataset()
+    open_system(run.folder)  # checks every part that it reads
+    checked = {}
+    for numbers in sorted(run.results.glob("*-*.json")):
+        split, _, rule = numbers.stem.rpartition("-")
+        checked[numbers.stem] = keeping.verify(keeping.Files.of(run.results, split, rule))
+    if not checked:
+        raise RarsError(f"{run.folder} has no stored evaluation; run rars evaluate first.")
+    return checked

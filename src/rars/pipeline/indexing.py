@@ -1,0 +1,40 @@
+"""Make what a trained run is searched through, and choose how evidence counts in it.
+
+Owns: when an index is made. Ignores what is in it (``rars.search``).
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from rars.progress import SILENT, Tell
+from rars.runs import Run
+from rars.search.index import build_index, current, is_current
+
+
+def index(run: Run | str | Path, *, force: bool = False, tell: Tell = SILENT) -> str:
+    """The version that a run is searched through; made, unless it has one of its model."""
+    run = Run.of(run, generative=True)
+    if force or not is_current(run):
+        tell.say(f"Indexing the catalogue of {run.folder}.")
+        start = time.perf_counter()
+        with tell.stage("index") as advance:
+            version = build_index(run, advance=advance)
+        run.record("index", seconds=round(time.perf_counter() - start, 1), version=version)
+    return current(run)
+
+
+def tune(run: Run | str | Path, *, tell: Tell = SILENT) -> dict[str, Any]:
+    """Choose the weights of the rule ``hybrid`` on validation queries, and keep them in the run."""
+    from rars.search.retriever import Retriever
+    from rars.search.tuning import choose_hybrid
+
+    run = Run.of(run, generative=True)
+    dataset = run.dataset()
+    if not len(dataset.positives("validation")[0]):
+        tell.say("No judged validation queries: weights are chosen on queries made of item titles.")
+    with tell.stage("choosing weights") as advance:
+        chosen = choose_hybrid(Retriever.load(run.folder), dataset, advance=advance)
+    return chosen.model_dump(mode="json")

@@ -1,0 +1,125 @@
+"""Studies of a run: its identifiers, where relevance branches, what the encoder knows of it, loss curves.
+
+Owns: opening what a study needs and saying where its figure is. The measures are in ``rars.analysis``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rars.analysis import ambiguity as branching
+from rars.analysis import curves, health, relevance_tree
+from rars.analysis.relevance_tree import RelevanceTree
+from rars.analysis.representation import Probe, probe
+from rars.identifiers import Health, Identifiers
+from rars.progress import SILENT, Tell
+from rars.runs import Run
+from rars.tree import PrefixTree
+
+STUDIES = {
+    "ambiguity": "where relevance branches on the way down the identifiers",
+    "representation": "how well a fresh tree head reads the branching off the finished encoder",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Inspected:
+    """How healthy a run's identifiers are, and what recall they keep without any training."""
+
+    run: Run
+    identifiers: Identifiers
+    health: Health
+    split: str
+    untrained_recall: float | None
+    plot: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "run": str(self.run.folder),
+            "learner": self.identifiers.settings.learner,
+            "collisions": dict(self.identifiers.report),
+            "untrained_recall_at_100": self.untrained_recall,
+            "health": self.health.as_dict(),
+            "plot": str(self.plot),
+        }
+
+    def _repr_html_(self) -> str:
+        return self.health._repr_html_()
+
+
+def inspect(
+    run: Run | str | Path, *, split: str = "validation", plot: Path | None = None
+) -> Inspected:
+    """Measure and draw the identifiers of a run: codes used, collisions, spread, similarity kept."""
+    run = Run.of(run, generative=True)
+    found = Identifiers.load(run.folder / "identifiers")
+    measured = found.health()
+    recall = health.untrained(run.dataset(), found, split)
+    path = plot or run.results / "identifiers.png"
+    health.draw(measured, path)
+    return Inspected(run, found, measured, split, recall, path)
+
+
+@dataclass(frozen=True, eq=False)
+class Branching:
+    """Where relevance branches (``profile``), and the figure of it."""
+
+    run: Run
+    profile: branching.Profile
+    plot: Path
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        found = self.profile
+        return {
+            "run": str(self.run.folder),
+            "split": found.split,
+            "relevance": found.preset,
+            "queries": found.n_queries,
+            "queries_with_several_positives": found.n_multi_positive,
+            "mean_depth": found.mean_depth,
+            "depths": [asdict(row) for row in found.rows],
+            "plot": str(self.plot),
+        }
+
+
+def ambiguity(
+    run: Run | str | Path,
+    *,
+    split: str = "test",
+    relevance: str = "linear",
+    plot: Path | None = None,
+) -> Branching:
+    """How the relevance of a split's queries divides at every depth of a run's identifiers."""
+    run = Run.of(run, generative=True)
+    found = branching.profile(run.dataset(), tree_of(run), split, relevance)
+    path = plot or run.results / f"ambiguity-{split}.png"
+    branching.draw(found, path)
+    return Branching(run, found, path)
+
+
+def representation(run: Run | str | Path, *, tell: Tell = SILENT) -> Probe:
+    """How much of the branching a fresh tree head can read off the finished encoder."""
+    with tell.stage("fresh tree head") as advance:
+        return probe(Run.of(run, generative=True), advance)
+
+
+def plot(run: Run | str | Path, *, out: Path | None = None) -> dict[str, Any]:
+    """Draw the loss curves of a run."""
+    run = Run.of(run, generative=True)
+    path = out or run.results / "training.png"
+    return curves.draw(run.folder / "journal.jsonl", path, curves.titles(run.recipe()))
+
+
+def walk(run: Run | str | Path, query: str | None = None, *, split: str = "train") -> RelevanceTree:
+    """The relevant items of one query as the tree of their identifiers; a telling query if none is named."""
+    run = Run.of(run, generative=True)
+    return relevance_tree.walk(run.dataset(), tree_of(run), query, split)
+
+
+def tree_of(run: Run) -> PrefixTree:
+    """The identifiers of a run's dataset as a tree."""
+    return PrefixTree.build(Identifiers.load(run.folder / "identifiers").codes)

@@ -1,0 +1,327 @@
+"""Train a system to its end, whatever its recipe says it is.
+
+Owns: the order of the steps (identifiers, model phase by phase, index), what is found done already, and that
+a refusal comes before anything is written. Ignores the loop (``rars.training``) and how other systems learn
+(``rars.baselines``).
+
+Stopped or killed, the same call goes on. Under ``accelerate launch`` or ``torchrun`` every process calls it
+and the first one writes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from rars import artifacts
+from rars.arrays import Ints
+from rars.baselines import learning, running
+from rars.config import Phase, Recipe
+from rars.data import Dataset
+from rars.errors import RarsError
+from rars.identifiers import Identifiers
+from rars.model import backbone, saving
+from rars.model.identifier_model import IdentifierModel
+from rars.pipeline.identification import identify
+from rars.pipeline.indexing import index
+from rars.progress import SILENT, Tell
+from rars.runs import Run, on_disk
+from rars.search.engine import Engine, recall
+from rars.training import journal, loop
+from rars.training.candidates import Ranker
+from rars.training.checkpoint import Position
+from rars.training.mixing import mix
+from rars.training.packing import TrainingSet
+from rars.training.prepare import Prepared, held_out, prepare
+
+MODEL = "retriever"
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained run.
+
+    ``losses``   each term's last value; ``steps`` and ``pairs_per_second`` of the training
+    ``learned``  what a comparison system chose
+    ``counts``   how much a prior and the decoder count at each depth
+    """
+
+    run: Run
+    recipe: Recipe
+    seconds: float
+    steps: int = 0
+    pairs_per_second: float = 0.0
+    losses: Mapping[str, float] | None = None
+    counts: Mapping[str, Sequence[float]] | None = None
+    learned: Mapping[str, Any] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        found: dict[str, Any] = {
+            "run": str(self.run.folder),
+            "recipe": self.recipe.name,
+            "system": self.recipe.system,
+            "seconds": self.seconds,
+        }
+        if not self.recipe.generative:
+            return found | {"learned": dict(self.learned or {})}
+        return found | {
+            "steps": self.steps,
+            "pairs_per_second": self.pairs_per_second,
+            "losses": dict(self.losses or {}),
+            "counts": dict(self.counts or {}),
+        }
+
+
+def train(
+    dataset: Dataset,
+    recipe: Recipe,
+    out: str | Path,
+    *,
+    identifiers: str | Path | None = None,
+    tell: Tell = SILENT,
+) -> Trained:
+    """Train one run folder, or find it trained already; ``identifiers``: a run whose own are taken over."""
+    out = Path(out)
+    _check_system(recipe, out)
+    dataset = on_disk(dataset, out)
+    if recipe.generative:
+        return _train_generative(dataset, recipe, out, identifiers, tell)
+    if identifiers is not None:
+        raise RarsError(f"--identifiers: {recipe.name} is a {recipe.system} system and has none.")
+    return _train_other(dataset, recipe, out, tell)
+
+
+def _check_system(recipe: Recipe, out: Path) -> None:
+    if not (out / "manifest.json").exists() or not (out / "recipe.toml").exists():
+        return
+    known = Run.open(out).recipe().system
+    if known != recipe.system:
+        raise RarsError(f"{out} is the run of a {known} system; choose another --out.")
+
+
+# -- systems that generate identifiers -------------------------------------------------------------
+
+
+def _train_generative(
+    dataset: Dataset, recipe: Recipe, out: Path, source: str | Path | None, tell: Tell
+) -> Trained:
+    backbone.check(recipe.model.backbone)
+    accelerator = loop.make_accelerator(recipe.training)
+    device = str(accelerator.device)
+    with accelerator.main_process_first():
+        made = identify(dataset, recipe, out, source=source, device=device, tell=tell)
+    run = made.run
+    start = time.perf_counter()
+    with accelerator.main_process_first(), tell.stage("reading queries") as advance:
+        prepared = prepare(dataset, made.identifiers, recipe, advance, device=device)
+    if _is_trained(run, prepared):
+        tell.say(f"The model of {run.folder} is trained already.")
+    else:
+        tell.say(_plan(recipe, prepared))
+        at = _Training(dataset, recipe, made.identifiers, run, prepared, accelerator, tell).go()
+        if accelerator.is_main_process:
+            _keep(recipe, run, prepared, at)
+            run.record("model", seconds=round(time.perf_counter() - start, 1), steps=at.step)
+        accelerator.wait_for_everyone()
+    if accelerator.is_main_process:
+        index(run, tell=tell)
+    return _outcome(run, recipe)
+
+
+def _outcome(run: Run, recipe: Recipe) -> Trained:
+    lines = [line for line in journal.read(run.folder / "journal.jsonl") if "loss" in line]
+    last = lines[-1]
+    names = ["loss", *(one.name for one in recipe.phases[-1].terms)]
+    return Trained(
+        run=run,
+        recipe=recipe,
+        seconds=run.manifest()["steps"]["model"]["seconds"],
+        steps=last["step"],
+        pairs_per_second=last["pairs_per_second"],
+        losses={name: last[name] for name in names if name in last},
+        counts=artifacts.opening(run.folder / "model", kind=MODEL).meta.get("counts", {}),
+    )
+
+
+def _plan(recipe: Recipe, prepared: Prepared) -> str:
+    stretches = {
+        "judged queries": prepared.judged,
+        "pseudo-queries": prepared.pseudo,
+        "item texts": prepared.indexing,
+    }
+    counts = {kind: part.stop - part.start for kind, part in stretches.items()}
+    listed = " and ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
+    phases = recipe.phases
+    epochs = f"{sum(phase.loop.epochs for phase in phases)} epochs"
+    if len(phases) > 1:
+        epochs += f" in {len(phases)} phases: {', '.join(phase.name for phase in phases)}"
+    return f"Training {recipe.name} on {listed}, {epochs}."
+
+
+def _is_trained(run: Run, prepared: Prepared) -> bool:
+    folder = run.folder / "model"
+    return (
+        folder.exists() and artifacts.opening(folder, kind=MODEL).meta["source"] == prepared.source
+    )
+
+
+def _keep(recipe: Recipe, run: Run, prepared: Prepared, at: Position) -> None:
+    """Write the finished model, without what its terms trained for themselves."""
+    with artifacts.writing(run.folder / "model", kind=MODEL) as draft:
+        draft.meta.update(source=prepared.source, step=at.step, recipe=recipe.name)
+        prior = prepared.ready.model.prior
+        if prior is not None:
+            counts = {"prior": prior.scales, "decoder beside it": prior.own}
+            draft.meta["counts"] = {name: scales.tolist() for name, scales in counts.items()}
+        saving.save(prepared.ready, draft.folder)
+
+
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """The phases of one training, one after the other."""
+
+    dataset: Dataset
+    recipe: Recipe
+    identifiers: Identifiers
+    run: Run
+    prepared: Prepared
+    accelerator: Any
+    tell: Tell
+
+    def go(self) -> Position:
+        at = Position()
+        for number, phase in enumerate(self.recipe.phases):
+            if number and phase.fresh:
+                self._start_again()
+            if number:
+                # What its terms train for themselves starts alike, whether the phase before ran just now or
+                # was found done.
+                words = [self.recipe.training.seed, 0, 0, number]
+                torch.manual_seed(int(np.random.SeedSequence(words).generate_state(1)[0]))
+            at = self._phase(phase, at, several=len(self.recipe.phases) > 1)
+        return at
+
+    def _phase(self, phase: Phase, before: Position, *, several: bool) -> Position:
+        recipe, prepared = self.recipe, self.prepared
+        beside = prepared.ready.model.prior is not None and recipe.objective.prior == "beside"
+        model = loop.TrainingModel(
+            prepared.ready.model,
+            phase.terms,
+            tree_depths=prepared.tree_depths,
+            normaliser=recipe.model.normaliser,
+            alone=beside,
+        )
+        plan = loop.Plan(
+            data=prepared.weighted(phase.loop),
+            taken=prepared.taken(phase.loop),
+            loop=phase.loop,
+            settings=recipe.training,
+            folder=self.run.folder,
+            source=prepared.source,
+            pad_token=prepared.ready.tokenizer.pad,
+            name=phase.name,
+            first=before.epoch,
+            step=before.step,
+            mine=prepared.mine,
+            rankers=self._rankers if model.asked else None,
+            marks={"phase": phase.name} if several else {},
+        )
+        held = self._held_out() if beside else None
+        chooses = phase.loop.keep == "best" and len(self.dataset.positives("validation")[0]) > 0
+        engine = Engine.of(prepared.ready, self.identifiers) if chooses else None
+
+        def validate(found: IdentifierModel) -> float:
+            assert engine is not None
+            if held is not None:
+                mix(found, held, recipe.model.normaliser)
+            return float(recall(engine, self.dataset, "validation", model=found).mean())
+
+        name = f"{recipe.name} {phase.name}" if several else recipe.name
+        at = loop.train(
+            model,
+            plan,
+            report=lambda values: self.tell.note(name, values),
+            validate=validate if chooses else None,
+            accelerator=self.accelerator,
+        )
+        if chooses:
+            loop.restore_best(model, plan, at)
+        elif held is not None:
+            mix(model.model, held, recipe.model.normaliser)
+        return at
+
+    def _held_out(self) -> TrainingSet | None:
+        return held_out(self.dataset, self.identifiers, self.recipe, self.prepared)
+
+    def _start_again(self) -> None:
+        """Weights as they were before the first phase."""
+        again = prepare(self.dataset, self.identifiers, self.recipe)
+        self.prepared.ready.model.load_state_dict(again.ready.model.state_dict())
+
+    def _rankers(self, model: IdentifierModel) -> Mapping[str, Ranker]:
+        """What candidates can be mined with: the model as it is now, and words."""
+        from rars.baselines.bm25 import Bm25
+
+        engine = Engine.of(self.prepared.ready, self.identifiers)
+
+        def beam(texts: Sequence[str], k: int) -> list[Ints]:
+            with torch.inference_mode():
+                return engine.search(texts, k=k, width=k, model=model)
+
+        def words(texts: Sequence[str], k: int) -> list[Ints]:
+            found = Bm25.of(self.dataset).search(texts, k)
+            return [found.row(at)[0] for at in range(len(found))]
+
+        return {"beam": beam, "bm25": words}
+
+
+# -- systems to compare with -----------------------------------------------------------------------
+
+
+def _train_other(dataset: Dataset, recipe: Recipe, out: Path, tell: Tell) -> Trained:
+    """Make a comparison system, or find it made already; a failure leaves the folder as it was."""
+    run = Run.planned(out, dataset)
+    facts = running.made(run, recipe, dataset)
+    if facts is not None:
+        tell.say(f"The {recipe.system} system of {out} is made already.")
+        Run.start(out, recipe, dataset)
+    else:
+        held = learning.held_out(recipe, dataset)
+        trained = learning.part_of(recipe).trains(recipe.own)
+        what = f"Making {recipe.name} for {dataset.n_items:,} items"
+        tell.say(f"{what}: fine-tuning {trained}." if trained else f"{what}.")
+        start = time.perf_counter()
+        with _started(run, recipe, dataset), tell.stage(recipe.name) as advance:
+            facts = running.make(run, recipe, dataset, held, advance=advance)
+        run.record("model", seconds=round(time.perf_counter() - start, 1), system=recipe.system)
+    return Trained(
+        run=run,
+        recipe=recipe,
+        seconds=run.manifest()["steps"].get("model", {}).get("seconds", 0.0),
+        learned={name: facts[name] for name in ("tuning", "weights") if name in facts},
+    )
+
+
+@contextmanager
+def _started(run: Run, recipe: Recipe, dataset: Dataset) -> Iterator[None]:
+    """Write manifest and recipe; whatever goes wrong on the way leaves the folder as it was."""
+    fresh, written = not run.manifest_path.exists(), run.folder / "recipe.toml"
+    before = written.read_text(encoding="utf-8") if written.exists() else None
+    Run.start(run.folder, recipe, dataset)
+    try:
+        yield
+    except BaseException:
+        if fresh:
+            shutil.rmtree(run.folder)
+        elif before is not None:
+            artifacts.write_text(written, before)
+        raise

@@ -1,0 +1,221 @@
+"""Lists of items that loss terms ask for: negatives and ranked lists, mined anew as training goes on.
+
+Owns: where listed items come from (``SOURCES``), putting them beside the relevant ones, and keeping what was
+mined on disk, so that a resumed run goes on with the same lists. Ignores what a term does with them.
+
+=========  ============================================================================================
+random     items drawn uniformly from the catalogue
+judged     items judged irrelevant to the query
+bm25       the best by words that are not relevant
+beam       the model's own best identifiers, by its beam as it is now
+=========  ============================================================================================
+
+A query's list holds all its relevant items and up to ``count`` others. Only judged queries get others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from rars import artifacts
+from rars.arrays import Floats, Ints
+from rars.errors import RarsError
+from rars.objectives.common import Asked
+from rars.training.packing import Lists, TrainingSet, training_set
+from rars.tree import Relevance
+
+KIND = "candidates"
+_DEPTH = 100
+"""Places of a ranking that are looked at, where a list needs fewer."""
+
+Ranker = Callable[[Sequence[str], int], Sequence[Ints]]
+"""Texts to catalogue rows, best first."""
+
+
+class Mined(NamedTuple):
+    """Listed items, (m,) each: query (row of the training set), catalogue row, rank (-1: none)."""
+
+    query: Ints
+    item: Ints
+    rank: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Mine:
+    """What lists are made from.
+
+    ``texts``      of the judged queries, the first of the training set
+    ``relevance``  of all training queries
+    ``refused``    (pairs,) query and item of the pairs judged irrelevant
+    ``rankers``    what ranks the catalogue for a text, by name: ``bm25``, and ``beam`` as the model is now
+    """
+
+    texts: Sequence[str]
+    relevance: Relevance
+    refused: tuple[Ints, Ints]
+    n_items: int
+    rankers: Mapping[str, Ranker]
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Source:
+    """A place that listed items come from; ``follows`` the model, so that lists grow old."""
+
+    about: str
+    mine: Callable[[Mine, int, np.random.Generator], Mined]
+    follows: bool = False
+
+
+def _random(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+    n = len(mine.texts)
+    # A few more than asked for: relevant ones and repetitions are dropped later.
+    drawn = rng.integers(mine.n_items, size=(n, 2 * count + 8))
+    query = np.repeat(np.arange(n), drawn.shape[1])
+    return Mined(query, drawn.ravel(), np.full(len(query), -1))
+
+
+def _judged(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+    query, item = mine.refused
+    order = rng.permutation(len(query))
+    return Mined(query[order], item[order], np.full(len(query), -1))
+
+
+def _ranked(name: str) -> Callable[[Mine, int, np.random.Generator], Mined]:
+    def mine_from(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+        if name not in mine.rankers:
+            raise RarsError(
+                f"Candidates from {name!r} need a catalogue that can be searched with it."
+            )
+        found = mine.rankers[name](mine.texts, max(_DEPTH, 2 * count))
+        lengths = [len(items) for items in found]
+        query = np.repeat(np.arange(len(found)), lengths)
+        rank = np.concatenate([np.arange(length) for length in lengths])
+        return Mined(query, np.concatenate(found).astype(np.int64), rank)
+
+    return mine_from
+
+
+SOURCES: dict[str, Source] = {
+    "random": Source("items drawn uniformly", _random),
+    "judged": Source("items judged irrelevant", _judged),
+    "bm25": Source("the best by words", _ranked("bm25")),
+    "beam": Source("the model's own best", _ranked("beam"), follows=True),
+}
+
+
+def lists_of(
+    data: TrainingSet,
+    mine: Mine,
+    asked: Asked,
+    epoch: int,
+    folder: Path,
+    *,
+    owner: str = "",
+    write: bool = True,
+) -> Lists:
+    """The lists of a term for an epoch: those kept in ``folder`` if they are of it, else mined and kept.
+
+    ``owner`` is the digest of data and recipe that kept lists belong to: those of another are mined anew.
+    """
+    known = _kept(folder, epoch, owner)
+    if known is None:
+        rng = np.random.default_rng([mine.seed, 13, epoch])
+        known = beside(
+            mine.relevance, SOURCES[asked.source].mine(mine, asked.count, rng), asked.count
+        )
+        if write:
+            _keep(folder, epoch, owner, known)
+    return packed_lists(data, mine.relevance, known)
+
+
+def beside(relevance: Relevance, mined: Mined, count: int) -> Mined:
+    """All relevant items, and of the mined ones that are not relevant the first ``count`` a query.
+
+    A relevant item that was mined has its place in the ranking, the others have -1.
+    """
+    n_items = 1 + int(max(mined.item.max(initial=0), relevance.item.max(initial=0)))
+    own = relevance.row.astype(np.int64) * n_items + relevance.item
+    key = mined.query.astype(np.int64) * n_items + mined.item
+    _, first = np.unique(key, return_index=True)
+    first = np.sort(first)  # of repetitions the first, in the order mined
+    key, rank = key[first], mined.rank[first]
+    by_key = np.argsort(key, kind="stable")
+    at = np.minimum(np.searchsorted(key[by_key], own), max(0, len(key) - 1))
+    own_rank = np.full(len(own), -1)
+    if len(key):
+        own_rank = np.where(key[by_key][at] == own, rank[by_key][at], -1)
+    other = ~np.isin(key, own)
+    key, rank = key[other], rank[other]
+    query = key // n_items
+    order = np.argsort(query, kind="stable")
+    key, rank, query = key[order], rank[order], query[order]
+    nth = np.arange(len(query)) - np.searchsorted(query, query)
+    key, rank = (
+        np.concatenate([own, key[nth < count]]),
+        np.concatenate([own_rank, rank[nth < count]]),
+    )
+    order = np.argsort(key, kind="stable")
+    return Mined(key[order] // n_items, key[order] % n_items, rank[order])
+
+
+def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> Lists:
+    """Listed items in the shape of a training set, so that they are packed and decoded like positives."""
+    flat = Relevance.of(listed.query, listed.item, np.ones(len(listed.item)))
+    made = training_set(
+        data.tree,
+        data.vocabulary,
+        flat,
+        data.tokens,
+        weight=data.weight,
+        vectors=data.vectors,
+        projected=data.projected,
+        measure=data.measure,
+        latent_rows=data.latent_rows,
+        with_siblings=data.with_siblings,
+    )
+    leaf = data.tree.leaves_of(flat.item)
+    last = made.levels[-1]
+    owner = np.repeat(np.arange(len(last.start) - 1), np.diff(last.start))
+    width = data.tree.n_leaves
+    entry = np.searchsorted(owner * width + last.node, flat.row.astype(np.int64) * width + leaf)
+    return Lists(
+        data=made,
+        start=np.searchsorted(flat.row, np.arange(len(data) + 1)),
+        item=flat.item,
+        mass=_masses(relevance, flat),
+        rank=listed.rank,
+        entry=entry,
+    )
+
+
+def _masses(relevance: Relevance, flat: Relevance) -> Floats:
+    """mu(d|q) of listed pairs; 0 where an item is not relevant."""
+    size = 1 + int(flat.item.max(initial=0))
+    known = relevance.row.astype(np.int64) * size + relevance.item
+    order = np.argsort(known, kind="stable")
+    wanted = flat.row.astype(np.int64) * size + flat.item
+    at = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
+    hit = known[order][at] == wanted
+    return np.where(hit, relevance.mass[order][at], 0.0)
+
+
+def _kept(folder: Path, epoch: int, owner: str) -> Mined | None:
+    if not folder.exists():
+        return None
+    artifact = artifacts.opening(folder, kind=KIND)
+    if (artifact.meta["epoch"], artifact.meta["owner"]) != (epoch, owner):
+        return None
+    return Mined(*(np.asarray(artifact.array(name)) for name in Mined._fields))
+
+
+def _keep(folder: Path, epoch: int, owner: str, mined: Mined) -> None:
+    with artifacts.writing(folder, kind=KIND) as draft:
+        draft.meta.update(epoch=epoch, owner=owner)
+        for name, values in mined._asdict().items():
+            draft.save_array(name, values)

@@ -1,0 +1,90 @@
+"""An evaluation is of a system's facts: the same facts are served from disk, others are computed anew."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rars.evaluation import Truth, stored
+from rars.evaluation.ranking import queries_of
+from rars.systems import Answer
+from tests.evaluation.worlds import make_dataset
+
+
+class Catalogue:
+    def __init__(self, ids):
+        self.ids = pa.array(ids)
+
+    def __len__(self):
+        return len(self.ids)
+
+
+class Fixed:
+    """Always ranks its catalogue from the first item to the last."""
+
+    rules = ("plain",)
+
+    def __init__(self, ids, known=()):
+        self.catalogue, self.known, self.asked, self.state = Catalogue(ids), known, [], 0
+
+    def answer(self, queries, *, advance=None):
+        self.asked += queries
+        items = np.arange(len(self.catalogue))
+        return [Answer(items[: query.k], -items[: query.k].astype(float)) for query in queries]
+
+    def reads(self, locale):
+        return locale in self.known
+
+    def facts(self, rule=None):
+        return {"rule": rule or "plain", "state": self.state}
+
+
+@pytest.fixture
+def world(tmp_path):
+    return make_dataset(
+        tmp_path / "data",
+        list("wxyz"),
+        ["lamp", "mug", "red"],
+        [("lamp", "y", 3), ("mug", "x", 3), ("red", "w", 2)],
+        splits=["test", "test", "train"],
+    )
+
+
+def test_a_catalogue_that_has_changed_is_measured_on_the_items_that_were_judged(world):
+    ranking, found = stored.evaluate(Fixed(["new", "y", "x"]), world, Truth.of(world, "test"))
+    assert [ranking.ranked.row(at)[0].tolist() for at in range(2)] == [[2, 1], [2, 1]]
+    assert found.mean("MRR@100") == pytest.approx((1 + 1 / 2) / 2)
+
+
+def test_the_same_facts_are_not_searched_again(world, tmp_path):
+    system = Fixed("wxyz")
+    first, numbers = stored.evaluated(system, tmp_path, world, "test")
+    assert len(system.asked) == 2
+    again, same = stored.evaluated(system, tmp_path, world, "test")
+    assert len(system.asked) == 2
+    assert numbers == same
+    np.testing.assert_array_equal(first.matrix(), again.matrix())
+    assert (tmp_path / "test-plain.run").exists()
+    system.state = 1
+    assert stored.evaluated(system, tmp_path, world, "test")[1]["state"] == 1
+    assert len(system.asked) == 4
+    stored.evaluated(system, tmp_path, world, "test", "other")
+    assert {query.rule for query in system.asked[4:]} == {"other"}
+    stored.verify(stored.Files.of(tmp_path, "test", "other"))
+
+
+@pytest.mark.parametrize(
+    ("locales", "read", "asked"),
+    [
+        (None, {"en"}, [None, None, None]),
+        (["en", "fr", None], {"en"}, ["en", None, None]),
+        (["en", "fr", None], set(), [None, None, None]),
+    ],
+)
+def test_queries_are_asked_with_the_locales_that_the_system_reads(tmp_path, locales, read, asked):
+    names = ["lamp", "mug", "red"]
+    world = make_dataset(tmp_path / "data", list("wx"), names, [("lamp", "x", 3)], locales=locales)
+    queries = queries_of(Fixed("wx", read), world, world.queries_in("test"), 7)
+    assert [query.locale for query in queries] == asked
+    assert [(query.text, query.k) for query in queries] == [(f"text of {n}", 7) for n in names]

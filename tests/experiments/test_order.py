@@ -1,0 +1,90 @@
+"""An experiment from a notebook: what is written, what is shown, and what is done a second time (nothing)."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rars import artifacts
+from rars.errors import RarsError
+from rars.evaluation import Truth, measure, stored
+from rars.evaluation.ranking import Ranking
+from rars.experiments import experiment, order
+from rars.experiments.processes import Failure
+from rars.systems import Ranked
+from tests.evaluation.worlds import make_dataset
+
+RATE = ("training.learning_rate=1e-3",)
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    items, queries = [f"i{n}" for n in range(20)], [f"q{n}" for n in range(8)]
+    judged = [(query, f"i{at + n}", 3.0) for at, query in enumerate(queries) for n in range(5)]
+    return make_dataset(tmp_path / "data", items, queries, judged)
+
+
+def stand_in(dataset, fails=""):
+    """Instead of training: a random but fixed ranking for each run and rule."""
+
+    def run_all(tasks, jobs, watch=None):
+        truth = Truth.of(dataset, "test")
+        failures = []
+        for task in (one for one in tasks if one.kind == "run"):
+            if fails and task.name.startswith(fails):
+                failures.append(Failure(task.name, "it is broken.", task.log))
+                continue
+            folder = Path(task.arguments["out"])
+            artifacts.write_json(folder / "manifest.json", {"steps": {"model": {}, "index": {}}})
+            for rule in task.arguments["rules"]["test"]:
+                random = np.random.default_rng(zlib.crc32(f"{task.name}{rule}".encode()))
+                lists = [random.permutation(20)[:8].tolist() for _ in truth.queries]
+                ranking = Ranking.of(truth.queries, Ranked.of_lists(lists))
+                files = stored.Files.of(folder / "results", "test", rule)
+                found = measure(ranking, truth)
+                stored.store(files, ranking, found, dataset, "test", rule=rule)
+        return failures
+
+    return run_all
+
+
+def test_an_experiment_writes_its_results_and_shows_its_tables(tmp_path, dataset, monkeypatch):
+    monkeypatch.setattr(order, "run_all", stand_in(dataset))
+    said = []
+    given = {"out": tmp_path / "work", "seeds": 2, "changes": RATE, "say": said.append}
+    outcome = experiment("masks", dataset, **given)
+    assert {path.name for path in outcome.folder.iterdir()} == {
+        *("results.json", "table.md", "table.tex", "report.html")
+    }
+    known = json.loads((outcome.folder / "results.json").read_text())
+    assert known["points"] == outcome.payload["points"]
+    shown = outcome._repr_html_()
+    assert shown.count("<table>") == len(outcome.tables) == 3
+    assert all(table.title in shown for table in outcome.tables)
+    mean = known["points"][0]["measures"]["Recall@100"]["mean"]
+    assert f"{100 * mean:.2f}" in shown
+
+    monkeypatch.setattr(
+        order, "run_all", lambda tasks, *_: [] if not tasks else pytest.fail("done twice")
+    )
+    again = experiment("masks", str(dataset.folder), **given)
+    assert again.payload["points"] == known["points"]
+    assert "4 are there, 0 to train" in said[-1]
+
+
+def test_runs_that_failed_are_named_in_the_outcome_and_the_report(tmp_path, dataset, monkeypatch):
+    monkeypatch.setattr(order, "run_all", stand_in(dataset, fails="Base"))
+    outcome = experiment("masks", dataset, out=tmp_path / "work", seeds=1, changes=RATE)
+    assert [one.name for one in outcome.failures] == ["Base, seed 0"]
+    assert "Not all runs could be made" in (outcome.folder / "report.html").read_text()
+    monkeypatch.setattr(order, "run_all", _all_fail)
+    with pytest.raises(RarsError, match="No run of masks could be made: .*it is broken"):
+        experiment("masks", dataset, out=tmp_path / "other", seeds=1, changes=RATE)
+
+
+def _all_fail(tasks, jobs, watch=None):
+    return [Failure(one.name, "it is broken.", one.log) for one in tasks]

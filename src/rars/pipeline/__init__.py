@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rars.pipeline.evaluation import Evaluation, Evaluations, evaluate, verify
     from rars.pipeline.identification import Identified, identify
     from rars.pipeline.indexing import index, tune
-    from rars.pipeline.recipes import recipe_difference, recipes
+    from rars.pipeline.listing import recipe_difference, recipes
     from rars.pipeline.studies import ambiguity, inspect, plot, representation, walk
     from rars.pipeline.training import Trained, train
 
@@ -25,7 +25,7 @@ _HOMES = {
     "evaluation": ("Evaluation", "Evaluations", "evaluate", "verify"),
     "identification": ("Identified", "identify"),
     "indexing": ("index", "tune"),
-    "recipes": ("recipe_difference", "recipes"),
+    "listing": ("recipe_difference", "recipes"),
     "studies": ("ambiguity", "inspect", "plot", "representation", "walk"),
     "training": ("Trained", "train"),
 }

@@ -20,7 +20,11 @@ COLORS = (figures.BLUE, figures.ORANGE, figures.GREEN)
 
 @dataclass(frozen=True)
 class Panel:
-    """Differences to Base at the levels of one setting: measure -> one difference per level, or None."""
+    """Differences to Base at the levels of one setting.
+
+    ``ticks`` name the levels, ``reference`` is the index of the recipe's own; ``series`` maps a measure to
+    one difference per level, None where there is none.
+    """
 
     title: str
     head: str

@@ -56,7 +56,7 @@ class Context:
     scores: Tensor | None = None
 
 
-class Asked(Section):
+class ListRequest(Section):
     """Lists of items that a term wants scored: from where, how many a query, and how often anew."""
 
     source: str = "beam"
@@ -91,7 +91,7 @@ class Term:
     categories: bool = False
     siblings: bool = False
     head: Callable[[IdentifierModel, Any], nn.Module] | None = None
-    candidates: Callable[[Any], Asked] | None = None
+    candidates: Callable[[Any], ListRequest] | None = None
 
 
 class PerToken(Section):

@@ -25,8 +25,8 @@ import numpy as np
 from rars import artifacts
 from rars.arrays import Floats, Ints
 from rars.errors import RarsError
-from rars.objectives.common import Asked
-from rars.training.packing import Lists, TrainingSet, training_set
+from rars.objectives.common import ListRequest
+from rars.training.packing import CandidateLists, TrainingSet, training_set
 from rars.tree import Relevance
 
 KIND = "candidates"
@@ -46,7 +46,7 @@ class Mined(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Mine:
+class MiningInputs:
     """What lists are made from.
 
     ``texts``      of the judged queries, the first of the training set
@@ -68,11 +68,11 @@ class Source:
     """A place that listed items come from; ``follows`` the model, so that lists grow old."""
 
     about: str
-    mine: Callable[[Mine, int, np.random.Generator], Mined]
+    mine: Callable[[MiningInputs, int, np.random.Generator], Mined]
     follows: bool = False
 
 
-def _random(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+def _random(mine: MiningInputs, count: int, rng: np.random.Generator) -> Mined:
     n = len(mine.texts)
     # A few more than asked for: relevant ones and repetitions are dropped later.
     drawn = rng.integers(mine.n_items, size=(n, 2 * count + 8))
@@ -80,14 +80,14 @@ def _random(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
     return Mined(query, drawn.ravel(), np.full(len(query), -1))
 
 
-def _judged(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+def _judged(mine: MiningInputs, count: int, rng: np.random.Generator) -> Mined:
     query, item = mine.refused
     order = rng.permutation(len(query))
     return Mined(query[order], item[order], np.full(len(query), -1))
 
 
-def _ranked(name: str) -> Callable[[Mine, int, np.random.Generator], Mined]:
-    def mine_from(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+def _ranked(name: str) -> Callable[[MiningInputs, int, np.random.Generator], Mined]:
+    def mine_from(mine: MiningInputs, count: int, rng: np.random.Generator) -> Mined:
         if name not in mine.rankers:
             raise RarsError(
                 f"Candidates from {name!r} need a catalogue that can be searched with it."
@@ -111,14 +111,14 @@ SOURCES: dict[str, Source] = {
 
 def lists_of(
     data: TrainingSet,
-    mine: Mine,
-    asked: Asked,
+    mine: MiningInputs,
+    asked: ListRequest,
     epoch: int,
     folder: Path,
     *,
     owner: str = "",
     write: bool = True,
-) -> Lists:
+) -> CandidateLists:
     """The lists of a term for an epoch: those kept in ``folder`` if they are of it, else mined and kept.
 
     ``owner`` is the digest of data and recipe that kept lists belong to: those of another are mined anew.
@@ -126,7 +126,7 @@ def lists_of(
     known = _kept(folder, epoch, owner)
     if known is None:
         rng = np.random.default_rng([mine.seed, 13, epoch])
-        known = beside(
+        known = with_relevant(
             mine.relevance, SOURCES[asked.source].mine(mine, asked.count, rng), asked.count
         )
         if write:
@@ -134,7 +134,7 @@ def lists_of(
     return packed_lists(data, mine.relevance, known)
 
 
-def beside(relevance: Relevance, mined: Mined, count: int) -> Mined:
+def with_relevant(relevance: Relevance, mined: Mined, count: int) -> Mined:
     """All relevant items, and of the mined ones that are not relevant the first ``count`` a query.
 
     A relevant item that was mined has its place in the ranking, the others have -1.
@@ -164,7 +164,7 @@ def beside(relevance: Relevance, mined: Mined, count: int) -> Mined:
     return Mined(key[order] // n_items, key[order] % n_items, rank[order])
 
 
-def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> Lists:
+def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> CandidateLists:
     """Listed items in the shape of a training set, so that they are packed and decoded like positives."""
     flat = Relevance.of(listed.query, listed.item, np.ones(len(listed.item)))
     made = training_set(
@@ -184,7 +184,7 @@ def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> List
     owner = np.repeat(np.arange(len(last.start) - 1), np.diff(last.start))
     width = data.tree.n_leaves
     entry = np.searchsorted(owner * width + last.node, flat.row.astype(np.int64) * width + leaf)
-    return Lists(
+    return CandidateLists(
         data=made,
         start=np.searchsorted(flat.row, np.arange(len(data) + 1)),
         item=flat.item,

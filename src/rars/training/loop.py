@@ -33,13 +33,13 @@ from rars.errors import RarsError, Stopped
 from rars.model.batch import Batch, Candidates, moved
 from rars.model.identifier_model import IdentifierModel, Pass
 from rars.objectives import TERMS
-from rars.objectives.common import Asked, Context, Total, decoder_log_probabilities
+from rars.objectives.common import Context, ListRequest, Total, decoder_log_probabilities
 from rars.training import checkpoint
-from rars.training.candidates import SOURCES, Mine, Ranker, lists_of
+from rars.training.candidates import SOURCES, MiningInputs, Ranker, lists_of
 from rars.training.checkpoint import Position
 from rars.training.journal import Journal
-from rars.training.packing import Lists, TrainingSet, pack, pack_lists
-from rars.training.sampler import Taken, batches
+from rars.training.packing import CandidateLists, TrainingSet, pack, pack_lists
+from rars.training.sampler import QueryRange, batches
 
 # Saving may take at most this share of the time: large models are saved less often.
 _SAVING_SHARE = 0.05
@@ -77,7 +77,7 @@ class TrainingModel(nn.Module):
         )
 
     @property
-    def asked(self) -> dict[str, Asked]:
+    def asked(self) -> dict[str, ListRequest]:
         """The lists of items that terms want scored, by the term's name."""
         made = ((one, TERMS[one.term].candidates) for one in self.terms)
         return {one.name: wanted(one.own) for one, wanted in made if wanted is not None}
@@ -137,7 +137,7 @@ class Plan:
     """
 
     data: TrainingSet
-    taken: tuple[Taken, ...]
+    taken: tuple[QueryRange, ...]
     loop: LoopSettings
     settings: TrainingSettings
     folder: Path
@@ -146,7 +146,7 @@ class Plan:
     name: str = "training"
     first: int = 0
     step: int = 0
-    mine: Mine | None = None
+    mine: MiningInputs | None = None
     rankers: Callable[[IdentifierModel], Mapping[str, Ranker]] | None = None
     marks: dict[str, Any] = field(default_factory=dict)
     """What every line of the journal says beside the numbers: the phase's name, where there are several."""
@@ -222,7 +222,7 @@ class _Run:
         self.saved_at = time.monotonic()
         self.interval = plan.settings.checkpoint_seconds
         self.rank, self.world = accelerator.process_index, accelerator.num_processes
-        self.lists: dict[str, Lists] = {}
+        self.lists: dict[str, CandidateLists] = {}
 
     def go(self, at: Position) -> Position:
         plan, loop = self.plan, self.plan.loop

@@ -170,7 +170,7 @@ def pack(
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class CandidateLists:
     """Items beside the relevant ones for some queries, in the shape of a training set of their own.
 
     ``data``   every listed item as a positive, so that its prefixes are packed and decoded like those
@@ -187,7 +187,7 @@ class Lists:
     entry: Ints
 
 
-def pack_lists(lists: Lists, queries: Ints) -> Candidates:
+def pack_lists(lists: CandidateLists, queries: Ints) -> Candidates:
     """Cut out the lists of the queries of a batch; queries beyond those that have lists get none."""
     data = lists.data
     packed = _refinements(data, queries)

@@ -32,9 +32,9 @@ from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tok
 from rars.objectives import TERMS
 from rars.progress import Advance
 from rars.training import pseudo
-from rars.training.candidates import Mine
+from rars.training.candidates import MiningInputs
 from rars.training.packing import Entries, TrainingSet, training_set
-from rars.training.sampler import Taken
+from rars.training.sampler import QueryRange
 from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree
 
@@ -54,16 +54,16 @@ class Prepared:
 
     ready: Ready
     data: TrainingSet
-    judged: Taken
-    pseudo: Taken
-    indexing: Taken
-    mine: Mine
+    judged: QueryRange
+    pseudo: QueryRange
+    indexing: QueryRange
+    mine: MiningInputs
     tree: PrefixTree
     categories: CategoryTree | None
     source: str
     tree_depths: int | None
 
-    def taken(self, loop: LoopSettings) -> tuple[Taken, ...]:
+    def taken(self, loop: LoopSettings) -> tuple[QueryRange, ...]:
         """What each epoch of a phase takes; without a judged query, every further one once."""
         base = (self.judged.stop - self.judged.start) * loop.judged
         judged = (self.judged,) if loop.judged else ()
@@ -97,7 +97,7 @@ def prepare(
     phases = recipe.phases
     tree = PrefixTree.build(identifiers.codes)
     vocabulary = SidVocabulary.of(tree, identifiers.sizes)
-    asked = _Asked.of(dataset, recipe)
+    asked = _Queries.of(dataset, recipe)
     tokenizer = query_tokenizer(dataset, recipe, asked.texts[: asked.judged])
     vectors, projected = query_vectors(asked.texts, identifiers, recipe, advance, device=device)
     categories = category_tree(dataset, identifiers, recipe)
@@ -136,9 +136,9 @@ def prepare(
     return Prepared(
         ready=ready,
         data=data,
-        judged=Taken(0, ends[0]),
-        pseudo=Taken(ends[0], ends[1]),
-        indexing=Taken(ends[1], ends[2]),
+        judged=QueryRange(0, ends[0]),
+        pseudo=QueryRange(ends[0], ends[1]),
+        indexing=QueryRange(ends[1], ends[2]),
         mine=_mine(dataset, recipe, asked, relevance),
         tree=tree,
         categories=categories,
@@ -156,7 +156,7 @@ def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) ->
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Queries:
     """All training queries: judged ones, then pseudo-queries, then item texts.
 
     ``texts``   of all; ``judged``, ``pseudo``, ``indexing`` how many there are of each kind
@@ -174,7 +174,7 @@ class _Asked:
     indexing: int
 
     @classmethod
-    def of(cls, dataset: Dataset, recipe: Recipe) -> _Asked:
+    def of(cls, dataset: Dataset, recipe: Recipe) -> _Queries:
         phases = recipe.phases
         query, item, rho = dataset.positives("train", recipe.objective.relevance)
         made_up = any(phase.loop.pseudo.share or phase.loop.indexing.share for phase in phases)
@@ -210,11 +210,11 @@ def _pool_size(phases: Sequence[Phase], base: int, items: int) -> int:
     return min(wanted, 2 * items)
 
 
-def _mine(dataset: Dataset, recipe: Recipe, asked: _Asked, relevance: Relevance) -> Mine:
+def _mine(dataset: Dataset, recipe: Recipe, asked: _Queries, relevance: Relevance) -> MiningInputs:
     judged = dataset.judged("train")
     refused = judged.where(judged.grade <= 0)
     refused = refused.where(np.isin(refused.query, asked.queries))
-    return Mine(
+    return MiningInputs(
         texts=asked.texts[: asked.judged],
         relevance=relevance,
         refused=(np.searchsorted(asked.queries, refused.query), refused.item),

@@ -55,7 +55,7 @@ def pool(dataset: Dataset, count: int, seed: int) -> Pool:
     source = np.concatenate([rng.permutation(dataset.n_items) for _ in range(rounds)])[:count]
     table = dataset.items(_FIELDS)
     texts = [query_of(row, rng) for row in table.take(pa.array(source)).to_pylist()]
-    held = _Held.of(table)
+    held = _WordIndex.of(table)
     query, item = held.relevant(texts, source, rng)
     return Pool(texts, source, query, item)
 
@@ -111,7 +111,7 @@ def facts_of(item: dict[str, Any]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _WordIndex:
     """Which items hold which words: those of word w are ``item[start[w]:start[w + 1]]``, in order.
 
     As in BM25, items hold what is ``indexed``, texts ask for ``words``: a lone CJK character may be anywhere.
@@ -129,7 +129,7 @@ class _Held:
         return word * self.n_items + self.item
 
     @classmethod
-    def of(cls, items: pa.Table) -> _Held:
+    def of(cls, items: pa.Table) -> _WordIndex:
         """All words that a query made of the items could have."""
         vocabulary: dict[str, int] = {}
         lists: list[set[int]] = []

@@ -18,7 +18,7 @@ from rars.training.packing import TrainingSet
 _WINDOW = 16
 
 
-class Taken(NamedTuple):
+class QueryRange(NamedTuple):
     """What an epoch takes of a stretch of the training set: all of it, or a ``sample`` of so many."""
 
     start: int
@@ -28,7 +28,7 @@ class Taken(NamedTuple):
 
 def batches(
     data: TrainingSet,
-    taken: Sequence[Taken],
+    taken: Sequence[QueryRange],
     *,
     pairs: int,
     seed: int,

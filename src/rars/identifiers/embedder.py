@@ -1,6 +1,6 @@
 """What an embedder is, and what a kind of embedder says of itself.
 
-Owns: the two shapes that every embedder's file and its callers share. A kind is one file that ends with its
+Owns: the two classes that every embedder's file and its callers share. A kind is one file that ends with its
 ``EMBEDDER``, and one line in ``embedders.EMBEDDERS``.
 """
 

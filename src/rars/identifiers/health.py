@@ -1,4 +1,4 @@
-"""Is a set of identifiers any good, before anything is trained on it?
+"""The health of a set of identifiers, measured before anything is trained on it.
 
 Owns: code use, balance and collisions per depth; the recall that codewords reach without training; and the
 refusal to go on with collapsed codes. Works on codes (n, depth) with -1 after a shorter identifier.

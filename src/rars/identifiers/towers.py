@@ -40,7 +40,7 @@ _DEPTH = 100
 
 
 class TuningSettings(Protocol):
-    """What tuning must be told: by ``rars.config.FitSettings``, or any section with these keys."""
+    """The settings of tuning: ``rars.config.FitSettings``, or any section with these keys."""
 
     @property
     def epochs(self) -> int:
@@ -73,7 +73,7 @@ class TwoTowers(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Validation queries (row numbers) and how good results for them are, in the same order."""
+    """Validation queries (n,) (row numbers), and the quality of results for them in that order."""
 
     queries: Ints
     quality: Callable[[Ranked], float]

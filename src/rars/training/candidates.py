@@ -11,6 +11,8 @@ beam       the model's own best identifiers, by its beam as it is now
 =========  ============================================================================================
 
 A query's list holds all its relevant items and up to ``count`` others. Only judged queries get others.
+
+Lists are ragged: kept as flat arrays (m,) over all queries, sorted by query, then catalogue row.
 """
 
 from __future__ import annotations
@@ -31,14 +33,19 @@ from rars.tree import Relevance
 
 KIND = "candidates"
 _DEPTH = 100
-"""Places of a ranking that are looked at, where a list needs fewer."""
+"""Places of a ranking that are looked at, at the least: relevant items among them are no negatives."""
 
 Ranker = Callable[[Sequence[str], int], Sequence[Ints]]
 """Texts to catalogue rows, best first."""
 
 
 class Mined(NamedTuple):
-    """Listed items, (m,) each: query (row of the training set), catalogue row, rank (-1: none)."""
+    """(query, item) pairs, flat: three arrays (m,).
+
+    ``query``  its row in the training set
+    ``item``   the catalogue row
+    ``rank``   the item's place in the source's ranking, from 0; -1 where the source does not rank
+    """
 
     query: Ints
     item: Ints
@@ -47,12 +54,12 @@ class Mined(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MiningInputs:
-    """What lists are made from.
+    """What candidate lists are made from.
 
-    ``texts``      of the judged queries, the first of the training set
+    ``texts``      (j,) of the judged queries, which are the first j rows of the training set
     ``relevance``  of all training queries
-    ``refused``    (pairs,) query and item of the pairs judged irrelevant
-    ``rankers``    what ranks the catalogue for a text, by name: ``bm25``, and ``beam`` as the model is now
+    ``refused``    (pairs,) query and (pairs,) item of what was judged irrelevant
+    ``rankers``    what ranks the catalogue for texts, by source: ``bm25``; ``beam``, the model as it is now
     """
 
     texts: Sequence[str]
@@ -65,7 +72,12 @@ class MiningInputs:
 
 @dataclass(frozen=True)
 class Source:
-    """A place that listed items come from; ``follows`` the model, so that lists grow old."""
+    """Where listed items come from.
+
+    ``mine``     (inputs, count, random numbers) -> pairs, the best of each query first; more than ``count`` a
+                 query and relevant items among them do no harm
+    ``follows``  whether lists depend on the model's weights and are made anew as it learns
+    """
 
     about: str
     mine: Callable[[MiningInputs, int, np.random.Generator], Mined]
@@ -121,7 +133,7 @@ def lists_of(
 ) -> CandidateLists:
     """The lists of a term for an epoch: those kept in ``folder`` if they are of it, else mined and kept.
 
-    ``owner`` is the digest of data and recipe that kept lists belong to: those of another are mined anew.
+    ``owner`` is the digest of data and recipe: lists kept by another owner are mined anew.
     """
     known = _kept(folder, epoch, owner)
     if known is None:
@@ -135,10 +147,11 @@ def lists_of(
 
 
 def with_relevant(relevance: Relevance, mined: Mined, count: int) -> Mined:
-    """All relevant items, and of the mined ones that are not relevant the first ``count`` a query.
+    """All relevant pairs, and of each query's other mined pairs the first ``count``; sorted by query, item.
 
-    A relevant item that was mined has its place in the ranking, the others have -1.
+    A relevant item that was mined too keeps its rank, one that was not gets -1.
     """
+    # (query, item) as one number: ``own`` (relevant pairs,), ``key`` (mined pairs,).
     n_items = 1 + int(max(mined.item.max(initial=0), relevance.item.max(initial=0)))
     own = relevance.row.astype(np.int64) * n_items + relevance.item
     key = mined.query.astype(np.int64) * n_items + mined.item
@@ -165,7 +178,7 @@ def with_relevant(relevance: Relevance, mined: Mined, count: int) -> Mined:
 
 
 def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> CandidateLists:
-    """Listed items in the shape of a training set, so that they are packed and decoded like positives."""
+    """Listed pairs (m,) as a training set of their own, so that they are packed like positives."""
     flat = Relevance.of(listed.query, listed.item, np.ones(len(listed.item)))
     made = training_set(
         data.tree,
@@ -183,6 +196,7 @@ def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> Cand
     last = made.levels[-1]
     owner = np.repeat(np.arange(len(last.start) - 1), np.diff(last.start))
     width = data.tree.n_leaves
+    # (m,) each pair's entry in the last level: entries are sorted by (query, leaf), as one number.
     entry = np.searchsorted(owner * width + last.node, flat.row.astype(np.int64) * width + leaf)
     return CandidateLists(
         data=made,
@@ -195,7 +209,7 @@ def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> Cand
 
 
 def _masses(relevance: Relevance, flat: Relevance) -> Floats:
-    """mu(d|q) of listed pairs; 0 where an item is not relevant."""
+    """(m,) mu(d|q) of the listed pairs ``flat``; 0 where an item is not relevant."""
     size = 1 + int(flat.item.max(initial=0))
     known = relevance.row.astype(np.int64) * size + relevance.item
     order = np.argsort(known, kind="stable")

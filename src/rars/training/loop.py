@@ -1,7 +1,8 @@
 """The training loop: packed batches, AdamW, cosine schedule, phases, exact resume.
 
-Owns: the order of things in a step and what happens when something goes wrong. Ignores where queries come
-from (``prepare``) and what the losses are (``rars.objectives``).
+Owns: a step from batch to update, when to save, validate and mine lists, and what happens when the loss is
+not finite or the process is stopped. Ignores where queries come from (``prepare``) and what the losses are
+(``rars.objectives``). Trained is L = sum of weight x term over the terms of a phase (Eq. objective).
 
 Every random choice of a step follows from (seed, step): a run killed at any moment and started again goes on
 from its newest checkpoint to bit-identical weights. Several processes share each batch; a loss is a
@@ -49,7 +50,7 @@ Validate = Callable[[IdentifierModel], float]
 
 
 class TrainingModel(nn.Module):
-    """The model and what its loss terms train for themselves, which is dropped afterwards.
+    """The model with the heads of its loss terms (``Term.head``), which are dropped after training.
 
     ``alone``  train the decoder without the model's prior
     """
@@ -122,7 +123,7 @@ class TrainingModel(nn.Module):
 
 
 def _head(one: TermSettings) -> str:
-    """What the head of a term is kept under: no name that a module has already."""
+    """The key of a term's head in ``heads``; the prefix keeps it from meeting a name of ``nn.ModuleDict``."""
     return f"of-{one.name}"
 
 
@@ -130,10 +131,11 @@ def _head(one: TermSettings) -> str:
 class Plan:
     """What a phase trains on and where it is kept.
 
-    ``taken``    which stretches of ``data`` an epoch takes
-    ``first``    the epoch the phase begins with; ``step`` likewise
+    ``taken``    which queries of ``data`` an epoch takes
+    ``first``    the number of its first epoch, ``step`` of its first step, counted through all phases
     ``source``   the digest of data, identifiers and recipe: a checkpoint of another source is refused
-    ``mine``     what lists of candidates are made from; ``rankers`` of the model as it is now
+    ``mine``     what candidate lists are made from
+    ``rankers``  model -> rankers of the catalogue, for sources that follow the model
     """
 
     data: TrainingSet
@@ -202,7 +204,7 @@ def train(
 
 
 class _Run:
-    """One uninterrupted stretch of training."""
+    """Training from a position to the end of the phase, in one process without interruption."""
 
     def __init__(
         self,
@@ -272,10 +274,10 @@ class _Run:
         )
 
     def _mine(self, at: Position) -> None:
-        """Make the lists that terms ask for, where those there are have grown old.
+        """Make the candidate lists that terms ask for, if there are none yet or they are due to be made anew.
 
-        Lists of the model follow its weights at the start of an epoch: these are saved first, so that a
-        resumed run never needs lists of weights that it does not have.
+        Lists from the model's beam depend on its weights at the start of an epoch. Those weights are saved
+        first, so that a resumed run starts no earlier than its lists.
         """
         plan, mine = self.plan, self.plan.mine
         for name, asked in self.model.asked.items():
@@ -340,10 +342,10 @@ class _Run:
 
     def _packed(self, whole: Any) -> Batch:
         """The part of a batch that this process computes, with the lists terms asked for, on its device."""
-        mine = whole[self.rank :: self.world]
-        batch = pack(self.plan.data, mine, whole=whole, pad_token=self.plan.pad_token)
+        own = whole[self.rank :: self.world]
+        batch = pack(self.plan.data, own, whole=whole, pad_token=self.plan.pad_token)
         if self.lists:
-            lists = {name: pack_lists(one, mine) for name, one in self.lists.items()}
+            lists = {name: pack_lists(one, own) for name, one in self.lists.items()}
             batch = replace(batch, candidates=lists)
         return moved(batch, self.accelerator.device)
 

@@ -1,4 +1,4 @@
-"""How much the prior and the decoder count, learned on queries that neither has seen.
+"""Weights of the prior and of the decoder at each depth, learned on queries that neither has seen.
 
 Owns: the scales a_l of the prior and b_l of the decoder's own logits (``rars.model.prior``) for a decoder
 that learned by itself: those under which held-out relevance is most likely,
@@ -29,12 +29,12 @@ _QUERIES = 1000
 _BATCH = 32
 _STEPS = 50
 _CAUTION = 1.0
-"""Where a few queries say little, the scales stay near their start: as many queries as this one weighs."""
+"""Weight of the squared distance of the log scales from their start, against chance in few queries."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Some queries, and what each side says of them: logits for each depth."""
+    """Some queries, the decoder's own logits (``alone``) and the prior's: per depth (parents, choices)."""
 
     batch: Batch
     alone: Pass
@@ -42,8 +42,8 @@ class _Part:
 
     def mixed(self, scales: Tensor, own: Tensor) -> Pass:
         logits = tuple(
-            b * mine + a * theirs
-            for a, b, mine, theirs in zip(scales, own, self.alone.logits, self.prior, strict=True)
+            b * decoder + a * prior
+            for a, b, decoder, prior in zip(scales, own, self.alone.logits, self.prior, strict=True)
         )
         return replace(self.alone, logits=logits)
 

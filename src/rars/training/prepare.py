@@ -47,7 +47,7 @@ _SCALES = tuple(2.0**power for power in np.arange(-2, 8.5, 0.5))
 class Prepared:
     """A fresh model, and what it is trained on.
 
-    ``judged``, ``pseudo``, ``indexing``  the stretches of ``data``: judged queries come first
+    ``judged``, ``pseudo``, ``indexing``  where in ``data`` judged queries, pseudo-queries, item texts are
     ``mine``      what lists of candidates are made from
     ``source``    the digest of everything that the weights depend on
     """
@@ -64,7 +64,7 @@ class Prepared:
     tree_depths: int | None
 
     def taken(self, loop: LoopSettings) -> tuple[QueryRange, ...]:
-        """What each epoch of a phase takes; without a judged query, every further one once."""
+        """What each epoch of a phase takes: shares of the judged queries; without any, of the part itself."""
         base = (self.judged.stop - self.judged.start) * loop.judged
         judged = (self.judged,) if loop.judged else ()
         further = (
@@ -148,7 +148,7 @@ def prepare(
 
 
 def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) -> str:
-    """Of all that the weights depend on; how a system is called and searched is no part of it."""
+    """The digest of all that the weights depend on: data, identifiers, recipe (but for name and search)."""
     settings = recipe.model_dump(mode="json")
     kept = {key: settings[key] for key in ("identifiers", "model", "objective", "training")}
     codes = hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()
@@ -205,7 +205,7 @@ class _Queries:
 
 
 def _pool_size(phases: Sequence[Phase], base: int, items: int) -> int:
-    """How many pseudo-queries all epochs can use, at most two an item."""
+    """How many pseudo-queries are made: as many as all epochs can use, at most two an item."""
     wanted = sum(round(one.loop.pseudo.share * base * one.loop.epochs) for one in phases)
     return min(wanted, 2 * items)
 
@@ -251,10 +251,10 @@ def held_out(
 
 
 def calibrate(prior: SemanticPrior, data: TrainingSet, pool: int) -> None:
-    """Start the prior as sharp as it alone explains training identifiers best.
+    """Scale the prior so that it alone explains the training identifiers best (largest likelihood).
 
     Similarities of unit vectors are small: taken as they are, the softmax over them is nearly flat, and the
-    first steps of training would drown the prior. ``pool``: calibrate on the first so many queries.
+    first steps of training would drown the prior. It is calibrated on a sample of the first ``pool`` queries.
     """
     leaves = data.tree.n_leaves
     sample = max(1, min(_SAMPLE, _CELLS // leaves)) if prior.projected else _SAMPLE
@@ -273,7 +273,10 @@ def calibrate(prior: SemanticPrior, data: TrainingSet, pool: int) -> None:
 
 
 def _sharpest(similar: Tensor, level: Entries, chosen: Ints, *, node: bool) -> float:
-    """The factor at which a softmax over similarities (queries, choices) fits the relevance best."""
+    """The factor at which a softmax over similarities (queries, choices) fits the relevance best.
+
+    Row i of ``similar`` is query ``chosen[i]``; ``level`` has its relevance, over nodes or over slots.
+    """
     entry = np.concatenate([np.arange(*level.start[q : q + 2]) for q in chosen])
     row = np.repeat(np.arange(len(chosen)), np.diff(level.start)[chosen])
     choice = (level.node if node else level.slot)[entry]

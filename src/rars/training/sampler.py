@@ -19,7 +19,7 @@ _WINDOW = 16
 
 
 class QueryRange(NamedTuple):
-    """What an epoch takes of a stretch of the training set: all of it, or a ``sample`` of so many."""
+    """Queries ``start`` to ``stop`` - 1 of the training set; an epoch takes all, or ``sample`` at random."""
 
     start: int
     stop: int
@@ -35,9 +35,9 @@ def batches(
     epoch: int,
     at_least: int = 1,
 ) -> list[Ints]:
-    """The batches of one epoch, each of whole queries.
+    """The batches of one epoch, each an array of whole queries (row numbers of the training set).
 
-    A batch holds about ``pairs`` relevant pairs, and ``at_least`` so many queries.
+    A batch holds about ``pairs`` relevant pairs, and no fewer than ``at_least`` queries.
     """
     rng = np.random.default_rng([seed, epoch])
     chosen: list[Ints] = []

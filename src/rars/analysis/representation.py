@@ -3,7 +3,7 @@
 Owns: the probe. The encoder of a finished run stays as it is; a tree head (Eq. tree-score) is trained on its
 output with the run's own schedule, batches and candidate sets, and its divergence (Eq. tree-loss) says how
 much of the branching can be read off the representation. Where the run had a tree head, its own loss is read
-from the journal.
+from the journal. Ignores the decoder.
 """
 
 from __future__ import annotations

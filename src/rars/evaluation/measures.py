@@ -159,7 +159,7 @@ def measure(
 
 
 def match(ranking: Ranking, truth: Truth) -> tuple[Hits, int]:
-    """Relevant items found, and how many queries of the truth got no result."""
+    """The relevant items that a ranking found, and how many queries of the truth got no result."""
     row = rows_in(ranking, truth)
     ranked = ranking.ranked
     shown = row[ranked.owner]
@@ -196,7 +196,7 @@ def quality(truth: Truth, queries: npt.ArrayLike, chosen: Measure) -> Callable[[
 def _find(
     known: npt.NDArray[Any], wanted: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Where each wanted number stands in a sorted array, and whether it does."""
+    """(m,) where each of ``wanted`` (m,) stands in the sorted ``known``, and (m,) whether it is there."""
     at = np.searchsorted(known, wanted)
     if not len(known):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), dtype=bool)

@@ -1,6 +1,6 @@
 """The figures of the studies: gains with their uncertainty, and gains along a setting.
 
-Owns: what is drawn. The look is that of ``rars.analysis.figures``.
+Owns: what is drawn. Ignores the style (``rars.analysis.figures``) and where numbers come from.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from rars.experiments.results import Results
 
 
 def cell(results: Results, point: Point, measure: str) -> Cell:
-    """Mean over seeds, its spread and its interval, in per cent."""
+    """A point on a measure: mean over seeds, its spread and its interval, in per cent."""
     scores = results.scores.get(point)
     if scores is None:
         return NOTHING
@@ -42,14 +42,14 @@ def measured(
     rule: str | None = None,
     measures: Sequence[str] = FIVE,
 ) -> Table:
-    """The commonest table: one row per point, one column per measure, the best of each in bold."""
+    """A table of measures: one row per point, one column per measure, the best of each in bold."""
     blocks = ranked([Block(tuple(rows(results, listed, measures)))])
     columns = tuple(map(short, measures))
     return Table(key, title, heads, columns, blocks, values_caption(results, rule))
 
 
 def values_caption(results: Results, rule: str | None = None, *, best: bool = True) -> str:
-    """What the values are."""
+    """The caption of a table of measures: rule, seeds, queries."""
     count = results.counts.get("all", 0)
     seeds = max((len(scores.seeds) for scores in results.scores.values()), default=0)
     under = {"ar": " of AR-only retrieval", "all": " of all-level retrieval"}.get(rule or "", "")

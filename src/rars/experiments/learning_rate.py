@@ -6,6 +6,7 @@ and the main table shows RARS at its own best rate too.
 
 Measured: Recall@100 of AR-only retrieval on validation queries, mean over the tuning seeds. Where the best
 rate is the first or last one tried, the next one beyond is tried too: the end of a list is not a maximum.
+Ignores how runs are made (``Work``).
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def chosen(order: Order, curves: Mapping[str, Curve]) -> Setting:
 
 
 def described(grid: Grid) -> str:
-    """What is needed and what is there, in one line."""
+    """How many runs a grid needs, how many are done, to train and to measure, in one line."""
     folders = {cell.folder for cell in grid.cells}
     left = {cell.folder for cell in grid.unfinished()}
     untrained = {cell.folder for cell in grid.unfinished() if not cell.trained}

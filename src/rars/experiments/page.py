@@ -1,7 +1,7 @@
 """The report of an experiment: tables, figures, findings, what was run and what failed, in one HTML file.
 
 Owns: what goes into the report; ``templates/report.html`` is its look. It needs no network, follows the
-reader's light or dark setting, and prints well.
+reader's light or dark setting, and prints well. Ignores how numbers were computed.
 """
 
 from __future__ import annotations

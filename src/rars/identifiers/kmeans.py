@@ -1,7 +1,8 @@
 """k-means on vectors that may be many and memory-mapped, and codebooks made by it, depth by depth.
 
-Owns: sampling, the call into faiss, and residual k-means. Clustering needs a few hundred points per
-centroid and no more, so a catalogue of any size costs the same to cluster; encoding it then reads it once.
+Owns: sampling, the call into faiss, and residual k-means. Clustering needs a few hundred points per centroid
+and no more, so a catalogue of any size costs the same to cluster; encoding it then reads it once. Ignores
+where vectors come from.
 """
 
 from __future__ import annotations

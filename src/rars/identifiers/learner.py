@@ -1,7 +1,7 @@
 """What a learner of identifiers is: settings, needs, and a function from its inputs to a fitted quantiser.
 
 Owns: the two classes that every learner's file and its caller share. A learner is one file that ends with its
-``LEARNER``, and one line in ``learners.LEARNERS``.
+``LEARNER``, and one line in ``learners.LEARNERS``. Ignores where vectors and categories come from.
 """
 
 from __future__ import annotations

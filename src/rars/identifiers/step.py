@@ -1,7 +1,7 @@
 """What a loss term of the RQ-VAE is, and what it sees of a training step.
 
 Owns: the two classes that every term's file and the training loop share. A term is one file that ends with
-its ``TERM``, and one line in ``quantisation.TERMS``.
+its ``TERM``, and one line in ``quantisation.TERMS``. Ignores the network.
 """
 
 from __future__ import annotations

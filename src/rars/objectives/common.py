@@ -3,6 +3,9 @@
 A term is a file: its settings, what it needs, and ``loss(found, batch, context, settings) -> Total``, put
 together as a ``Term``; one line in ``rars.objectives.TERMS`` gives it a name that recipes use.
 
+Owns: these four. Ignores which terms there are (``rars.objectives.TERMS``) and their weighted sum
+(``rars.training.loop``).
+
 A loss returns a sum over this process's part of the batch and the weight to divide by, which is that of the
 whole batch; so several processes that share a batch add up to what one would compute.
 """

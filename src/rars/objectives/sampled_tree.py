@@ -1,5 +1,7 @@
 """Sampled tree: the tree head trained on drawn one-hot targets, the control for target noise.
 
+loss = - mean over queries q of sum_l sum_u mu_{l-1}(u|q) log p_l(v|u,q), v drawn from mu_l(.|u,q)
+
 Target:            one child drawn from mu_l(.|u,q) at every relevance-bearing parent; with ``one_path``, the
                    parents and children of one item drawn from mu(d|q) per query
 Normalised over:   the same candidates as ``tree``

@@ -1,7 +1,7 @@
 """The journal of a run: one JSON line per step with every loss term, and one per validation.
 
 Owns: ``journal.jsonl``. After a kill, lines beyond the checkpoint that training goes on from are dropped, so
-the journal tells of one uninterrupted run.
+the journal tells of one uninterrupted run. Ignores what the numbers mean.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ that learned by itself: those under which held-out relevance is most likely,
 
     min over a, b > 0 of  - sum over q, l, v of mu_l(v|q) log softmax_v(b_l own_l(v|u) + a_l prior_l(v|u)).
 
-Training queries would overrate both: the decoder is fitted to them, and the query vectors may be.
+Training queries would overrate both: the decoder is fitted to them, and the query vectors may be. Ignores how
+the decoder was trained.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class _Part:
 
 
 def mix(model: IdentifierModel, held_out: TrainingSet, normaliser: str) -> None:
-    """Set the scales of a model's prior and of its own part."""
+    """Set the scales of a model's prior and of its own part to those that fit the held-out queries best."""
     assert model.prior is not None
     parts = _parts(model, held_out)
     context = Context(normaliser=normaliser)

@@ -2,7 +2,7 @@
 
 Owns: which queries, texts, vectors and categories training sees: judged training queries, pseudo-queries and
 item texts. Validation judgments are read by ``held_out`` alone, for choosing checkpoints and for how much a
-prior counts; test judgments never are.
+prior counts; test judgments never are. Ignores losses and the loop.
 """
 
 from __future__ import annotations

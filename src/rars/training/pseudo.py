@@ -2,7 +2,7 @@
 
 Owns: how an item's title, brand, category and attributes become something a person might type, and which
 items that is relevant to: all those that hold each of its words, for "black boots" is no more about the item
-it was made from than about any other black boot. Deterministic in the seed.
+it was made from than about any other black boot. Deterministic in the seed. Ignores judgments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which queries make up each batch: a pure function of the seed and the epoch.
 
 Owns: shuffling, bucketing by size, and cutting whole queries to a budget of pairs. Nothing here has a state,
-so a resumed run needs only its epoch and step to go on exactly.
+so a resumed run needs only its epoch and step to go on exactly. Ignores what is in a batch (``packing``).
 """
 
 from __future__ import annotations

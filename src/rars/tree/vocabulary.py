@@ -2,7 +2,7 @@
 
 Owns: code -> slot. Identifiers never pass through a text tokenizer: each depth has slots of its own, one per
 code. END ("the identifier ends here") is a slot only at depths where some identifiers end while others go on;
-where all end or none does, there is nothing to choose.
+where all end or none does, there is nothing to choose. Ignores what a code stands for.
 """
 
 from __future__ import annotations

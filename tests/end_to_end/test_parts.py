@@ -26,7 +26,7 @@ from rars.identifiers.quantisation import TERMS as QUANTISATION
 from rars.identifiers.quantisation import QuantisationTerm
 from rars.identifiers.rqvae import RqvaeSettings, fit_rqvae
 from rars.objectives import TERMS
-from rars.objectives.common import Asked, Term, Total
+from rars.objectives.common import ListRequest, Term, Total
 from rars.search.rules import RULES, Rule, RulePart
 
 # -- an objective: a margin over items mined from the model's own beam -----------------------------
@@ -52,7 +52,7 @@ MARGIN = Term(
     title="margin",
     loss=margin_loss,
     settings=MarginSettings,
-    candidates=lambda settings: Asked(source=settings.source, count=4),
+    candidates=lambda settings: ListRequest(source=settings.source, count=4),
 )
 
 # -- a learner: an RQ-VAE with a loss of its own that reads the catalogue's categories -------------

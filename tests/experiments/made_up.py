@@ -9,7 +9,7 @@ import numpy as np
 from rars.evaluation import MEASURES, PerQuery
 from rars.evaluation.comparison import Scores
 from rars.experiments.design import Point, Setting, Study
-from rars.experiments.results import Found, summarise
+from rars.experiments.results import Results, summarise
 
 QUERIES = np.arange(40, dtype=np.int32)
 
@@ -21,7 +21,7 @@ def per_query(key: str, rule: str, seed: int, lift: float = 0.0) -> PerQuery:
     return PerQuery(QUERIES, values)
 
 
-def found_of(study: Study, setting: Setting, *, seeds: int = 3, missing: tuple = ()) -> Found:
+def found_of(study: Study, setting: Setting, *, seeds: int = 3, missing: tuple = ()) -> Results:
     """The numbers of a study with made-up results; ``missing`` are (condition, seed) that failed."""
     conditions = study.conditions(setting)
     whole = {}

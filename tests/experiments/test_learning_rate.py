@@ -10,7 +10,7 @@ from rars.errors import RarsError
 from rars.evaluation import Truth, measure, stored
 from rars.evaluation.ranking import Ranking
 from rars.experiments.design import Setting
-from rars.experiments.learning_rate import Curve, Search, choose, notes, table
+from rars.experiments.learning_rate import Curve, RateSearch, choose, notes, table
 from rars.systems import Ranked
 from tests.evaluation.worlds import make_dataset
 
@@ -52,7 +52,7 @@ def worker(dataset, recall, asked):
 
 
 def test_the_best_rate_is_found_and_remembered(tmp_path, dataset):
-    search = Search(tmp_path / "work", dataset, Setting("tiny"))
+    search = RateSearch(tmp_path / "work", dataset, Setting("tiny"))
     asked = []
     recall = {5e-4: 2, 1e-3: 4, 2e-3: 7, 4e-3: 3}.get
     curves = choose(search, ["base", "rars"], worker(dataset, recall, asked))
@@ -66,7 +66,7 @@ def test_the_best_rate_is_found_and_remembered(tmp_path, dataset):
 
 
 def test_a_best_rate_at_the_end_is_looked_beyond(tmp_path, dataset):
-    search = Search(tmp_path / "work", dataset, Setting("tiny"), seeds=2, rates=(1e-3, 2e-3))
+    search = RateSearch(tmp_path / "work", dataset, Setting("tiny"), seeds=2, rates=(1e-3, 2e-3))
     asked = []
     recall = {1e-3: 1, 2e-3: 3, 4e-3: 6, 8e-3: 5}.get
     curve = choose(search, ["base"], worker(dataset, recall, asked))["base"]
@@ -77,7 +77,7 @@ def test_a_best_rate_at_the_end_is_looked_beyond(tmp_path, dataset):
 
 
 def test_a_choice_that_stays_at_the_end_is_said_so(tmp_path, dataset):
-    search = Search(tmp_path / "work", dataset, Setting("tiny"), rates=(1e-3, 2e-3))
+    search = RateSearch(tmp_path / "work", dataset, Setting("tiny"), rates=(1e-3, 2e-3))
     rising = lambda rate: min(9, round(rate / 1e-3))  # noqa: E731
     curve = choose(search, ["base"], worker(dataset, rising, []))["base"]
     assert curve.best == 8e-3
@@ -85,7 +85,7 @@ def test_a_choice_that_stays_at_the_end_is_said_so(tmp_path, dataset):
 
 
 def test_a_rate_that_training_fails_at_is_left_out_and_named(tmp_path, dataset):
-    search = Search(tmp_path / "work", dataset, Setting("tiny"))
+    search = RateSearch(tmp_path / "work", dataset, Setting("tiny"))
     recall = {5e-4: 2, 1e-3: 4, 2e-3: 7}.get
     curve = choose(search, ["base"], worker(dataset, recall, []))["base"]
     assert (curve.best, curve.failed) == (2e-3, (4e-3,))
@@ -95,17 +95,17 @@ def test_a_rate_that_training_fails_at_is_left_out_and_named(tmp_path, dataset):
     assert (
         search.known("base") is None
     )  # a run that was killed, not one that diverged, may end well now
-    lost = Search(tmp_path / "lost", dataset, Setting("tiny"))
+    lost = RateSearch(tmp_path / "lost", dataset, Setting("tiny"))
     with pytest.raises(RarsError, match="none of the learning rates"):
         choose(lost, ["base"], worker(dataset, lambda rate: None, []))
 
 
 def test_other_settings_have_a_choice_of_their_own(tmp_path, dataset):
     given = [
-        Search(tmp_path, dataset, Setting("tiny")),
-        Search(tmp_path, dataset, Setting("tiny", ("training.epochs=3",))),
-        Search(tmp_path, dataset, Setting("tiny"), seeds=2),
-        Search(tmp_path, dataset, Setting("tiny"), rates=(1e-3,)),
+        RateSearch(tmp_path, dataset, Setting("tiny")),
+        RateSearch(tmp_path, dataset, Setting("tiny", ("training.epochs=3",))),
+        RateSearch(tmp_path, dataset, Setting("tiny"), seeds=2),
+        RateSearch(tmp_path, dataset, Setting("tiny"), rates=(1e-3,)),
     ]
     assert len({one.path("base") for one in given}) == len(given)
 

@@ -13,7 +13,7 @@ from rars.errors import RarsError
 from rars.identifiers import towers
 from rars.identifiers.fitting import ResidualMaps
 from rars.identifiers.nearest import nearest
-from rars.identifiers.towers import Batch, Held, Pairs, TwoTowers, loss, tune
+from rars.identifiers.towers import Held, PairBatch, Pairs, TwoTowers, loss, tune
 
 from .worlds import judged_shop
 
@@ -81,7 +81,7 @@ def test_the_loss_equals_a_plain_computation(world):
     """Weighted by share; the other relevant item of a query is not among its negatives."""
     pairs = Pairs.of(world)
     chosen = np.array([0, 1, 2, 7, 40])
-    batch = Batch.of(pairs, chosen)
+    batch = PairBatch.of(pairs, chosen)
     generator = torch.Generator().manual_seed(0)
     queries = torch.randn(len(batch.queries), DIM, generator=generator)
     items = torch.randn(len(batch.items), DIM, generator=generator)
@@ -101,7 +101,9 @@ def test_the_loss_equals_a_plain_computation(world):
 
 
 def test_a_batch_without_negatives_has_a_gradient_of_zero(world):
-    batch = Batch.of(Pairs.of(world), np.array([0, 1]))  # both items are relevant to the one query
+    batch = PairBatch.of(
+        Pairs.of(world), np.array([0, 1])
+    )  # both items are relevant to the one query
     queries = torch.ones(1, DIM, requires_grad=True)
     value = loss(queries, torch.eye(DIM)[:2], batch, 0.05)
     value.backward()

@@ -18,12 +18,12 @@ from rars.model import saving
 from rars.model.tokenizer import pretrained_tokenizer, train_tokenizer
 from rars.training import loop
 from rars.training.packing import pack
-from rars.training.sampler import Taken
+from rars.training.sampler import QueryRange
 from tests.model.small import Example, family_model, terms
 
 
 def plan_of(data, settings, folder):
-    return loop.Plan(data, (Taken(0, len(data)),), settings, settings, folder, "test")
+    return loop.Plan(data, (QueryRange(0, len(data)),), settings, settings, folder, "test")
 
 
 WORDS = ["red mug", "blue kettle", "マグカップ 赤", "taza roja"] * 3

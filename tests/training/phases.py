@@ -11,7 +11,7 @@ from pydantic import Field
 from rars.config import Recipe, Section
 from rars.data import Dataset
 from rars.objectives import TERMS
-from rars.objectives.common import Asked, Term, Total
+from rars.objectives.common import ListRequest, Term, Total
 from rars.pipeline.training import train
 
 
@@ -37,7 +37,7 @@ TERM = Term(
     title="margin",
     loss=margin,
     settings=MarginSettings,
-    candidates=lambda s: Asked(source=s.source, count=4, refresh=s.refresh),
+    candidates=lambda s: ListRequest(source=s.source, count=4, refresh=s.refresh),
 )
 
 

@@ -10,7 +10,7 @@ import torch
 
 from rars.config import TrainingSettings
 from rars.training import loop
-from rars.training.sampler import Taken
+from rars.training.sampler import QueryRange
 from tests.model.small import Example, retriever, terms
 
 
@@ -24,7 +24,7 @@ def main() -> None:
         terms("full-sid", "category-class", "category-contrast", "tree", rank=8, n_siblings=2),
     )
     settings = TrainingSettings(epochs=3, pairs=40, learning_rate=1e-3)
-    taken = (Taken(0, 40),)
+    taken = (QueryRange(0, 40),)
     plan = loop.Plan(example.data(), taken, settings, settings, folder, source="test")
     accelerator = loop.make_accelerator(settings)
     loop.train(model, plan, accelerator=accelerator)

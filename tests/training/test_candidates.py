@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rars.config import ObjectiveSettings
-from rars.objectives.common import Asked
-from rars.training.candidates import SOURCES, Mine, Mined, beside, lists_of, packed_lists
+from rars.objectives.common import ListRequest
+from rars.training.candidates import (
+    SOURCES,
+    Mined,
+    MiningInputs,
+    lists_of,
+    packed_lists,
+    with_relevant,
+)
 from rars.training.loop import TrainingModel
 from rars.training.packing import pack, pack_lists
 from rars.tree import Relevance
@@ -18,7 +25,7 @@ from tests.model.small import Example, retriever
 
 
 def mine_of(example, judged=None, **rest):
-    return Mine(
+    return MiningInputs(
         texts=[f"query {n}" for n in range(len(example.tokens))],
         relevance=example.relevance,
         refused=judged or (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)),
@@ -36,7 +43,7 @@ def test_a_list_holds_all_relevant_items_and_the_first_others(seed, count):
     n = len(rows)
     listed = [rng.permutation(12)[:8] for _ in range(n)]
     mined = Mined(np.repeat(np.arange(n), 8), np.concatenate(listed), np.tile(np.arange(8), n))
-    found = beside(relevance, mined, count)
+    found = with_relevant(relevance, mined, count)
     for query, row in rows.items():
         own = [i for q, i in pairs if q == query]
         others = [i for i in listed[row].tolist() if i not in own][:count]
@@ -56,7 +63,7 @@ def test_scores_are_those_of_decoding_each_candidate_alone(ragged, normaliser, f
     rng = np.random.default_rng(1)
     query = np.repeat(np.arange(7), 5)
     mined = Mined(query, rng.integers(0, 60, len(query)), np.tile(np.arange(5), 7))
-    lists = packed_lists(data, example.relevance, beside(example.relevance, mined, 3))
+    lists = packed_lists(data, example.relevance, with_relevant(example.relevance, mined, 3))
     chosen = np.array([4, 0, 6])
     batch, packed = pack(data, chosen), pack_lists(lists, chosen)
     trained = TrainingModel(model, ObjectiveSettings().terms, normaliser=normaliser)
@@ -85,7 +92,9 @@ def test_scores_are_those_of_decoding_each_candidate_alone(ragged, normaliser, f
 def test_masses_and_queries_of_a_batch_are_those_of_its_queries():
     example = Example()
     mined = Mined(np.arange(7), np.zeros(7, dtype=np.int64), np.zeros(7, dtype=np.int64))
-    lists = packed_lists(example.data(), example.relevance, beside(example.relevance, mined, 1))
+    lists = packed_lists(
+        example.data(), example.relevance, with_relevant(example.relevance, mined, 1)
+    )
     packed = pack_lists(lists, np.array([5, 2]))
     for row, query in enumerate((5, 2)):
         at = packed.query == row
@@ -106,7 +115,7 @@ def test_every_source_gives_items_of_its_kind(tmp_path):
     mine = mine_of(example, refused, rankers=rankers)
     data = example.data()
     for name, source in SOURCES.items():
-        lists = lists_of(data, mine, Asked(source=name, count=2), 0, tmp_path / name)
+        lists = lists_of(data, mine, ListRequest(source=name, count=2), 0, tmp_path / name)
         others = lists.mass == 0
         listed = set(lists.item[others].tolist())
         if name == "judged":
@@ -128,7 +137,7 @@ def test_lists_of_an_epoch_are_kept_and_those_of_another_made_anew(tmp_path):
         return [np.arange(6)] * len(texts)
 
     mine = mine_of(example, rankers={"beam": ranker})
-    asked = Asked(source="beam", count=2)
+    asked = ListRequest(source="beam", count=2)
     first = lists_of(example.data(), mine, asked, 3, tmp_path / "lists")
     again = lists_of(example.data(), mine, asked, 3, tmp_path / "lists")
     assert len(calls) == 1

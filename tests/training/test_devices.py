@@ -20,7 +20,7 @@ from rars.objectives import TERMS, sampled_tree
 from rars.objectives import siblings as competition
 from rars.objectives.common import Context, divergence
 from rars.training import mixing
-from rars.training.candidates import Mined, beside, packed_lists
+from rars.training.candidates import Mined, packed_lists, with_relevant
 from rars.training.loop import TrainingModel
 from rars.training.packing import pack, pack_lists
 from tests.model.small import Example, retriever, terms
@@ -97,7 +97,7 @@ def of_meta(example, *, normaliser="depth", mode="feedback", prior_dim=0, listed
     rng = np.random.default_rng(1)
     query = np.repeat(np.arange(7), 4)
     mined = Mined(query, rng.integers(0, 60, len(query)), np.tile(np.arange(4), 7))
-    lists = packed_lists(data, example.relevance, beside(example.relevance, mined, 2))
+    lists = packed_lists(data, example.relevance, with_relevant(example.relevance, mined, 2))
     chosen = np.array([4, 0, 6])
     batch = replace(pack(data, chosen), candidates={"one": pack_lists(lists, chosen)})
     model = retriever(example.vocabulary.slots, "t5", example.categories, mode, prior_dim=prior_dim)

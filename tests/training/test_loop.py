@@ -18,14 +18,14 @@ from rars.model.encoder import QueryEncoder
 from rars.model.identifier_model import IdentifierModel
 from rars.training import loop
 from rars.training.checkpoint import Position
-from rars.training.sampler import Taken
+from rars.training.sampler import QueryRange
 from rars.tree import Relevance
 from tests.model.small import Example, family_model, retriever, terms
 
 
 def plan_of(example, folder, **changed):
     given = TrainingSettings(**({"epochs": 3, "pairs": 16, "learning_rate": 1e-3} | changed))
-    taken = (Taken(0, len(example.tokens)),)
+    taken = (QueryRange(0, len(example.tokens)),)
     return loop.Plan(example.data(), taken, given, given, folder, source="test")
 
 

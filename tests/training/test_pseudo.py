@@ -18,7 +18,7 @@ from rars.identifiers import learn_identifiers
 from rars.training import pseudo
 from rars.training.loop import TrainingModel, _optimizer
 from rars.training.prepare import prepare
-from rars.training.pseudo import _MOST, _Held, pool
+from rars.training.pseudo import _MOST, _WordIndex, pool
 from rars.training.sampler import batches
 
 
@@ -98,7 +98,7 @@ def test_positives_are_the_items_that_hold_every_word(titles, data):
     )
     rng = np.random.default_rng(0)
     texts = [" ".join(words) for words in asked]
-    query, item = _Held.of(table).relevant(texts, np.array(source), rng)
+    query, item = _WordIndex.of(table).relevant(texts, np.array(source), rng)
     for number, words in enumerate(asked):
         wanted = {word for word in words if word != "unknown"}
         holding = {row for row, title in enumerate(titles) if wanted <= set(title)}
@@ -114,7 +114,7 @@ def test_a_lone_character_is_held_inside_compounds_too():
         {"title": titles, "brand": blank, "color": blank, "category": blank, "attributes": blank}
     )
     rng = np.random.default_rng(0)
-    query, item = _Held.of(table).relevant(["傘", "雨傘"], np.array([0, 1]), rng)
+    query, item = _WordIndex.of(table).relevant(["傘", "雨傘"], np.array([0, 1]), rng)
     assert item[query == 0].tolist() == [0, 1, 2]
     assert item[query == 1].tolist() == [1]
 
@@ -127,7 +127,7 @@ def test_of_too_many_positives_some_are_drawn(looked, monkeypatch):
     table = pa.table(
         {"title": titles, "brand": blank, "color": blank, "category": blank, "attributes": blank}
     )
-    held = _Held.of(table)
+    held = _WordIndex.of(table)
     _, some = held.relevant(["mug"], np.array([499]), np.random.default_rng(0))
     _, others = held.relevant(["mug"], np.array([499]), np.random.default_rng(1))
     assert len(some) == len(others) == _MOST

@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rars.training.sampler import Taken, batches
+from rars.training.sampler import QueryRange, batches
 from tests.model.small import Example
 
 DATA = Example(queries=60, latent=False).data()
-ALL = [Taken(0, 60)]
+ALL = [QueryRange(0, 60)]
 
 
 @given(pairs=st.integers(1, 200), seed=st.integers(0, 5), epoch=st.integers(0, 3))
@@ -35,7 +35,7 @@ def test_the_same_seed_and_epoch_give_the_same_batches():
 
 
 def test_pseudo_queries_are_drawn_from_the_rest_and_judged_ones_are_all_there():
-    parts = [Taken(0, 40), Taken(40, 60, 10)]
+    parts = [QueryRange(0, 40), QueryRange(40, 60, 10)]
     found = np.concatenate(batches(DATA, parts, pairs=40, seed=0, epoch=0))
     assert len(found) == len(set(found.tolist())) == 50
     assert set(range(40)) <= set(found.tolist())

@@ -1,1 +1,1 @@
-"""The paper's studies of trees, evidence and predictions."""
+"""Studies of a dataset or run: ambiguity, identifier health, loss curves, the probe of the encoder."""

@@ -1,4 +1,8 @@
-"""Loss curves of a run, from its journal: whatever terms its recipe lists."""
+"""Loss curves of a run: every term of its recipe, the learning rate and validation recall.
+
+Owns: the figure of ``rars plot``, drawn from ``journal.jsonl``. Ignores how the journal is written
+(``rars.training.journal``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What identifiers look like before any training: health, ambiguity, and what similarity they keep.
+"""Identifiers before any training: the figure of their health, and the recall they reach untrained.
 
 Owns: the figure of ``rars inspect``, and the recall of the untrained reconstruction retriever. The measures
 are in ``rars.identifiers.health``.

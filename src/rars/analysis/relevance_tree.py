@@ -18,7 +18,7 @@ from rars.errors import RarsError
 from rars.tree import END, PrefixTree, Relevance, ambiguity, code_name, project
 
 _FEW = 8
-"""Items of a telling example: few enough to show."""
+"""Most items of the query that is shown where none is named."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class RelevanceTree:
 def walk(
     dataset: Dataset, tree: PrefixTree, query: str | None = None, split: str = "train"
 ) -> RelevanceTree:
-    """The tree of one query, given by its id or text; without one, of a telling query of the split."""
+    """The tree of one query, given by its id or text; without one, of an example of the split."""
     relevance = Relevance.of(*dataset.positives(split))
     if not len(relevance.queries):
         raise RarsError(
             f"The split {split!r} of {dataset.where} has no query with a positive item."
         )
-    row = _telling(tree, relevance) if query is None else _row(dataset, relevance, query, split)
+    row = _example(tree, relevance) if query is None else _row(dataset, relevance, query, split)
     own = relevance.row == row
     number = int(relevance.queries[row])
     one = Relevance.of(
@@ -86,7 +86,7 @@ def walk(
     return RelevanceTree(text, _branches(dataset, tree, one, grades))
 
 
-def _telling(tree: PrefixTree, relevance: Relevance) -> int:
+def _example(tree: PrefixTree, relevance: Relevance) -> int:
     """A query that divides at several depths, but has few enough items to show."""
     spread = ambiguity(tree, project(tree, relevance)).branches.sum(axis=1)
     count = np.bincount(relevance.row)

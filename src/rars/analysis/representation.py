@@ -1,9 +1,9 @@
-"""Does the query representation know how relevance divides? A fresh tree head, fitted to a frozen encoder.
+"""How well a query representation predicts how relevance divides: a fresh tree head on a frozen encoder.
 
 Owns: the probe. The encoder of a finished run stays as it is; a tree head (Eq. tree-score) is trained on its
 output with the run's own schedule, batches and candidate sets, and its divergence (Eq. tree-loss) says how
-much of the branching can be read off the representation. A run that had a tree head is also asked for that
-one's own loss, from its journal.
+much of the branching can be read off the representation. Where the run had a tree head, its own loss is read
+from the journal. Ignores the decoder.
 """
 
 from __future__ import annotations

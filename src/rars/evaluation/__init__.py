@@ -1,4 +1,4 @@
-"""How good a ranking is and how sure that is: runs and qrels, measures, significance, tables."""
+"""Evaluation: rankings and judgments as files, measures per query, intervals and tests, tables."""
 
 from __future__ import annotations
 

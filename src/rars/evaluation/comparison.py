@@ -1,7 +1,7 @@
 """Several systems on the same queries, each with one or several training seeds: intervals, paired tests.
 
-Owns: the one way in which ``rars compare`` and the experiments compute how sure a value and a difference are,
-which pairs are tested, and which tests form the family that Holm's correction covers. Ignores layout
+Owns: the intervals and tests of ``rars compare`` and of the experiments, which pairs are tested, and which
+tests form the family that Holm's correction covers. Ignores layout
 (``rars.evaluation.report``).
 
 Two kinds of uncertainty are kept apart. Over training runs: mean and sample standard deviation of each
@@ -324,7 +324,7 @@ def same_queries(scores: Mapping[K, Scores]) -> PerQuery:
 
 
 def larger_is_better(measure: str) -> bool:
-    """Whether a system wants much of it; loss events are the one measure to have little of."""
+    """Whether a larger value is better: so for all measures but loss events."""
     return not measure.startswith("Loss@")
 
 

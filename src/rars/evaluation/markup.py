@@ -1,4 +1,4 @@
-"""Text as Markdown, LaTeX and HTML show it.
+"""Writing text for Markdown, LaTeX and HTML.
 
 Owns: the signs that need escaping, a row of a Markdown table, and where HTML templates are. Ignores what is
 written.

@@ -8,7 +8,7 @@ DCG@K = sum over places j = 1..K of gain(j) / log2(j + 1)   IDCG@K: of the best 
 MRR@K = 1 / (place of the first relevant item), 0 if none is among the first K
 
 A query that returns fewer than K results is judged by what it returned; one that is missing from the ranking
-scores 0. Only relevant items that were found need looking at, so the work grows with hits, not with K.
+scores 0. Only relevant items that were found are looked at, so the work grows with hits, not with K.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Kind = Literal["Recall", "nDCG", "MRR"]
 
 @dataclass(frozen=True)
 class Measure:
-    """What to compute, down to which place.
+    """A measure and the place K it is cut at.
 
     >>> Measure.parse("nDCG@10")
     Measure(kind='nDCG', k=10)
@@ -159,7 +159,7 @@ def measure(
 
 
 def match(ranking: Ranking, truth: Truth) -> tuple[Hits, int]:
-    """Relevant items found, and how many queries of the truth got no result."""
+    """The relevant items that a ranking found, and how many queries of the truth got no result."""
     row = rows_in(ranking, truth)
     ranked = ranking.ranked
     shown = row[ranked.owner]
@@ -196,7 +196,7 @@ def quality(truth: Truth, queries: npt.ArrayLike, chosen: Measure) -> Callable[[
 def _find(
     known: npt.NDArray[Any], wanted: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Where each wanted number stands in a sorted array, and whether it does."""
+    """(m,) where each of ``wanted`` (m,) stands in the sorted ``known``, and (m,) whether it is there."""
     at = np.searchsorted(known, wanted)
     if not len(known):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), dtype=bool)

@@ -1,7 +1,8 @@
-"""The same measures by an outside tool, from the files alone.
+"""The measures of stored TREC files, computed by ir_measures.
 
-Owns: asking ir_measures. It shares no code with ``rars.evaluation.measures`` and reads nothing but the TREC
-files, so agreement shows that files and numbers belong together. Grades must be whole numbers, gains linear.
+Owns: the call of that library. It shares no code with ``rars.evaluation.measures`` and reads nothing but the
+TREC files, so agreement shows that files and numbers belong together. Grades must be whole numbers, gains
+linear.
 """
 
 from __future__ import annotations

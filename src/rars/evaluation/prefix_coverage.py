@@ -45,7 +45,10 @@ def coverage(identifiers: Ranking, truth: Truth, tree: PrefixTree, k: int = 100)
 
 
 def _climb(tree: PrefixTree, truth: Truth, shown_row: Longs, shown: Longs) -> list[Doubles]:
-    """Coverage at depth 1..L, from the leaves up: a prefix is the parent of what was above it."""
+    """Coverage (queries,) at depth 1..L, computed from the leaves up to the first code.
+
+    ``shown_row``, ``shown`` (r,): query and leaf of each ranked identifier.
+    """
     row, wanted = truth.row, truth.item
     found: list[Doubles] = []
     for depth in range(tree.depth, 0, -1):
@@ -62,5 +65,6 @@ def _climb(tree: PrefixTree, truth: Truth, shown_row: Longs, shown: Longs) -> li
 
 
 def _distinct(row: Longs, node: Longs, size: int) -> tuple[Longs, Longs]:
+    """The distinct (row, node) pairs, sorted; ``size`` is above every node."""
     key = np.unique(row * size + node)
     return key // size, key % size

@@ -1,4 +1,4 @@
-"""What a system answered to the queries of a dataset.
+"""Rankings: the results of a system for the queries of a dataset.
 
 Owns: results tied to the dataset's queries, and the two promises every measure relies on: an item is ranked
 at most once per query, and scores never increase down a ranking. A ranking that breaks one is refused, not
@@ -79,7 +79,7 @@ def texts_of(dataset: Dataset, queries: Ints) -> list[str]:
 def queries_of(
     system: System, dataset: Dataset, rows: Ints, k: int, rule: str | None = None
 ) -> list[Query]:
-    """A dataset's queries (row numbers) as a system is asked them: with their locale, where it reads it."""
+    """Queries of a dataset (row numbers) as a system takes them, with their locale where it reads that."""
     locales = dataset.query_locales
     read = {name: system.reads(name) for name in set(locales) - {None} if name}
     return [

@@ -112,7 +112,7 @@ def caption_of_tests(
     level: float = LEVEL,
     alpha: float = ALPHA,
 ) -> str:
-    """What the tests are."""
+    """The caption of a table of differences: how they were tested."""
     sizes = Counter(one.contrast.family for one in listed)
     counts = sorted(set(sizes.values()))
     families = " or ".join(map(str, counts)) + (" test" if counts == [1] else " tests")

@@ -1,4 +1,4 @@
-"""How sure a number is: bootstrap over queries, sign randomisation, Holm, seeds.
+"""Uncertainty: bootstrap intervals over queries, sign randomisation tests, Holm's correction, seeds.
 
 Owns: the paper's "Query uncertainty" and "Significance". Works on plain arrays with queries as rows; all
 columns are resampled together, so they stay paired by query. Ignores what the values measure.

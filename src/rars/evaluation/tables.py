@@ -1,4 +1,4 @@
-"""A table as something to read: Markdown, LaTeX with booktabs in the paper's layout, terminal, HTML.
+"""Tables as text: Markdown, LaTeX with booktabs in the paper's layout, terminal, HTML.
 
 Owns: what a table is made of and how each medium shows it. Ignores where numbers come from and how they are
 written (``rars.evaluation.report``).
@@ -19,7 +19,7 @@ from rars.evaluation.markup import escaped, pipes, plain, templates
 INTERVALS = "Below each value: its 95 % bootstrap interval over queries."
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
-"""Those that a terminal can raise: Unicode has no raised q."""
+"""The letters with a superscript form in Unicode, for terminals: there is no q."""
 _RAISED = str.maketrans(LETTERS, "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 
 Mark = Literal["", "best", "second"]
@@ -29,7 +29,7 @@ Mark = Literal["", "best", "second"]
 class Cell:
     """One number as text.
 
-    ``spread`` is what stands after a plus-minus sign, ``interval`` its two ends, ``letters`` what is raised.
+    ``spread`` is what stands after a plus-minus sign, ``interval`` its two ends, ``letters`` the superscript.
     """
 
     text: str

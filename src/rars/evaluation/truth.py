@@ -1,6 +1,6 @@
-"""What should have been found: the relevant items of each query, with their gains.
+"""The ground truth of an evaluation: the relevant items of each query, with their gains.
 
-Owns: which queries count, what is relevant, and the same one level up, for identifiers. Ignores rankings.
+Owns: which queries count, what is relevant, and the same for identifiers instead of items. Ignores rankings.
 
 Relevant (the set G_q of the paper) is every item judged above grade 0: Exact, Substitute and Complement. The
 gain of a grade is a separate, named choice (``rars.data.relevance.GAINS``). Unjudged items and those judged

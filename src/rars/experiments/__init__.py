@@ -1,6 +1,6 @@
-"""Tables of the paper as commands: conditions, runs, statistics, tables, a page.
+"""The paper's tables as experiments: train all conditions, test the differences, write tables and a report.
 
-Owns: ``experiment``, which is what a notebook or a script calls; ``rars experiment`` is its command.
+Owns: ``experiment``, which notebooks, scripts and the command ``rars experiment`` call.
 """
 
 from __future__ import annotations

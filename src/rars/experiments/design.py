@@ -1,4 +1,4 @@
-"""The words an experiment is written in: conditions, contrasts, studies.
+"""What an experiment consists of: conditions, contrasts, studies.
 
 Owns: what a study file says (which systems, which comparisons, how the table looks) and how a setting turns a
 recipe's name into a resolved recipe. Ignores how runs are trained and where they are.
@@ -22,7 +22,7 @@ from rars.systems import PLAIN as PLAIN
 
 if TYPE_CHECKING:
     from rars.evaluation.tables import Table
-    from rars.experiments.results import Found
+    from rars.experiments.results import Results
 
 RATE = "training.learning_rate"
 
@@ -39,7 +39,8 @@ Ints = npt.NDArray[np.int32]
 class Condition:
     """One way to train a system, and the retrieval rules it is measured under.
 
-    ``key`` is short and unique in a study; ``seeded`` is False for a system that no training seed changes.
+    ``key`` is short and unique in a study; ``seeded`` is False for a system that no training seed changes;
+    ``split`` is that of the queries it is measured on.
     """
 
     key: str
@@ -51,7 +52,7 @@ class Condition:
 
 
 class Point(NamedTuple):
-    """One row of numbers: a condition under a rule, on all queries or on a named part of them."""
+    """What a row of a table shows: a condition under a rule, on all queries or a named subset of them."""
 
     key: str
     rule: str
@@ -104,7 +105,7 @@ class Setting:
 
     @property
     def rate_is_given(self) -> bool:
-        """Whether the person fixed the learning rate, so that none is chosen."""
+        """Whether ``--set`` fixes the learning rate, so that none is chosen."""
         return any(text.partition("=")[0].strip() == RATE for text in self.changes)
 
     @property
@@ -117,16 +118,17 @@ class Setting:
 class Study:
     """A table of the paper: what is compared and how it is shown.
 
-    ``tuned`` names the recipes whose own best learning rate the study needs.
+    ``tuned``    the recipes whose own best learning rate the study needs
+    ``subsets``  named parts of the test queries, as row numbers of the dataset
     """
 
     name: str
     title: str
     conditions: Callable[[Setting], list[Condition]]
     contrasts: Callable[[Setting], list[Contrast]]
-    tables: Callable[[Found], list[Table]]
+    tables: Callable[[Results], list[Table]]
     measures: tuple[str, ...] = FIVE
-    draw: Callable[[Found, Path], None] | None = None
+    draw: Callable[[Results, Path], None] | None = None
     tuned: tuple[str, ...] = ("base",)
     subsets: Callable[[Dataset], dict[str, Ints]] | None = None
 

@@ -1,6 +1,6 @@
 """The figures of the studies: gains with their uncertainty, and gains along a setting.
 
-Owns: what is drawn. The look is that of ``rars.analysis.figures``.
+Owns: what is drawn. Ignores the style (``rars.analysis.figures``) and where numbers come from.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ COLORS = (figures.BLUE, figures.ORANGE, figures.GREEN)
 
 @dataclass(frozen=True)
 class Panel:
-    """Differences to Base at the levels of one setting: measure -> one difference per level, or None."""
+    """Differences to Base at the levels of one setting.
+
+    ``ticks`` name the levels, ``reference`` is the index of the recipe's own; ``series`` maps a measure to
+    one difference per level, None where there is none.
+    """
 
     title: str
     head: str

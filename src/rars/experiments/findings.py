@@ -1,4 +1,4 @@
-"""What an experiment shows, in plain sentences: also where it shows nothing, or the opposite.
+"""The tested differences of an experiment as plain sentences, significant or not, better or worse.
 
 Owns: the wording of a difference. Ignores which differences matter to a study.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from rars.evaluation.report import bounds, p_value, signed
 from rars.experiments.design import Delta
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 BETTER, WORSE = "significantly better", "significantly worse"
 
 
-def findings(found: Found) -> list[str]:
+def findings(results: Results) -> list[str]:
     """One sentence per contrast and measure that was tested."""
-    return [sentence(one) for one in found.deltas]
+    return [sentence(one) for one in results.deltas]
 
 
 def sentence(one: Delta) -> str:

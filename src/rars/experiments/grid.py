@@ -22,7 +22,7 @@ from rars.experiments.tasks import SHORT, Task
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """A condition with one seed: one run folder."""
 
     condition: Condition
@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What a person reads while it runs."""
+        """How progress and failures call it."""
         seed = f", seed {self.seed}" if self.condition.seeded else ""
         return f"{self.condition.label}{seed}"
 
@@ -59,7 +59,7 @@ class Grid:
 
     home: Path
     dataset: Dataset
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
 
     @classmethod
     def of(
@@ -78,13 +78,13 @@ class Grid:
         ]
         return cls(home, dataset, tuple(cells))
 
-    def unfinished(self) -> list[Cell]:
+    def unfinished(self) -> list[GridCell]:
         """Cells with something left to train or to measure."""
         return [cell for cell in self.cells if not cell.trained or cell.missing]
 
     def tasks(self) -> list[Task]:
         """What is left to do: identifiers first, then one task for each run that lacks something."""
-        left: dict[Path, list[Cell]] = {}
+        left: dict[Path, list[GridCell]] = {}
         for cell in self.unfinished():
             left.setdefault(cell.folder, []).append(cell)
         learned = {
@@ -99,13 +99,13 @@ class Grid:
         ]
         return [*first, *(self._run(cells) for cells in left.values())]
 
-    def _identify(self, folder: Path, cell: Cell) -> Task:
+    def _identify(self, folder: Path, cell: GridCell) -> Task:
         learner = cell.recipe.identifiers.learner
         sizes = " x ".join(map(str, cell.recipe.identifiers.sizes))
         arguments = self._arguments(folder, cell)
         return Task(f"identifiers, {learner} {sizes}".strip(), "identify", arguments, folder)
 
-    def _run(self, cells: list[Cell]) -> Task:
+    def _run(self, cells: list[GridCell]) -> Task:
         cell = cells[0]
         rules: dict[str, list[str]] = {}
         for one in cells:
@@ -120,7 +120,7 @@ class Grid:
         needs = () if source is None else (source,)
         return Task(cell.name, "run", arguments, cell.folder, needs)
 
-    def _arguments(self, out: Path, cell: Cell) -> dict[str, Any]:
+    def _arguments(self, out: Path, cell: GridCell) -> dict[str, Any]:
         recipe = cell.recipe.to_toml()
         return {"data": str(self.dataset.folder), "recipe": recipe, "out": str(out)}
 
@@ -132,15 +132,15 @@ def seeded(recipe: Recipe, seed: int) -> Recipe:
 
 
 def digest(dataset: Dataset, settings: object) -> str:
-    """What a folder's name says: the data and the settings it was made from."""
+    """The digest in a folder's name: of the data and the settings it was made from."""
     return artifacts.digest_json([dataset.digest, settings])
 
 
-def _cell(home: Path, dataset: Dataset, condition: Condition, seed: int) -> Cell:
+def _cell(home: Path, dataset: Dataset, condition: Condition, seed: int) -> GridCell:
     recipe = seeded(condition.recipe, seed)
     name = f"{recipe.name}-{digest(dataset, recipe.model_dump(mode='json'))[:SHORT]}"
     identifiers = None
     if recipe.generative:
         known = digest(dataset, recipe.identifiers.model_dump(mode="json"))
         identifiers = home / f"identifiers-{known[:SHORT]}"
-    return Cell(condition, seed, recipe, home / "runs" / name, identifiers)
+    return GridCell(condition, seed, recipe, home / "runs" / name, identifiers)

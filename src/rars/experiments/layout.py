@@ -11,29 +11,29 @@ from collections.abc import Iterable, Sequence
 from rars.evaluation.report import NOTHING, ranked, short, value
 from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.experiments.design import FIVE, Point
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 
-def cell(found: Found, point: Point, measure: str) -> Cell:
-    """Mean over seeds, its spread and its interval, in per cent."""
-    scores = found.scores.get(point)
+def cell(results: Results, point: Point, measure: str) -> Cell:
+    """A point on a measure: mean over seeds, its spread and its interval, in per cent."""
+    scores = results.scores.get(point)
     if scores is None:
         return NOTHING
-    return value(found.intervals[point, measure], scores.summary(measure))
+    return value(results.intervals[point, measure], scores.summary(measure))
 
 
 def rows(
-    found: Found, listed: Iterable[tuple[tuple[str, ...], Point]], measures: Sequence[str]
+    results: Results, listed: Iterable[tuple[tuple[str, ...], Point]], measures: Sequence[str]
 ) -> list[Row]:
     """One row per point."""
     return [
-        Row(labels, tuple(cell(found, point, name) for name in measures))
+        Row(labels, tuple(cell(results, point, name) for name in measures))
         for labels, point in listed
     ]
 
 
 def measured(
-    found: Found,
+    results: Results,
     key: str,
     title: str,
     heads: tuple[str, ...],
@@ -42,16 +42,16 @@ def measured(
     rule: str | None = None,
     measures: Sequence[str] = FIVE,
 ) -> Table:
-    """The commonest table: one row per point, one column per measure, the best of each in bold."""
-    blocks = ranked([Block(tuple(rows(found, listed, measures)))])
+    """A table of measures: one row per point, one column per measure, the best of each in bold."""
+    blocks = ranked([Block(tuple(rows(results, listed, measures)))])
     columns = tuple(map(short, measures))
-    return Table(key, title, heads, columns, blocks, values_caption(found, rule))
+    return Table(key, title, heads, columns, blocks, values_caption(results, rule))
 
 
-def values_caption(found: Found, rule: str | None = None, *, best: bool = True) -> str:
-    """What the values are."""
-    count = found.counts.get("all", 0)
-    seeds = max((len(scores.seeds) for scores in found.scores.values()), default=0)
+def values_caption(results: Results, rule: str | None = None, *, best: bool = True) -> str:
+    """The caption of a table of measures: rule, seeds, queries."""
+    count = results.counts.get("all", 0)
+    seeds = max((len(scores.seeds) for scores in results.scores.values()), default=0)
     under = {"ar": " of AR-only retrieval", "all": " of all-level retrieval"}.get(rule or "", "")
     runs = f"mean ± sample standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
     bold = " Bold: the best of a column." if best else ""

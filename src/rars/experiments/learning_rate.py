@@ -1,11 +1,12 @@
-"""The learning rate, chosen on validation queries, for Base first.
+"""The learning rate of an experiment, chosen on validation queries.
 
-Owns: which rates are tried, the curve they give, and the choice. A comparison at a rate that suits only one
+Owns: which rates are tried, the recall at each, and the choice. A comparison at a rate that suits only one
 side measures the rate, so every condition of every experiment is trained at the rate that is best for Base,
 and the main table shows RARS at its own best rate too.
 
 Measured: Recall@100 of AR-only retrieval on validation queries, mean over the tuning seeds. Where the best
 rate is the first or last one tried, the next one beyond is tried too: the end of a list is not a maximum.
+Ignores how runs are made (``Work``).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from rars.experiments.tasks import SHORT
 STEPS = (0.5, 1.0, 2.0, 4.0)
 """Rates tried at first, as multiples of the size's own."""
 BEYOND = 2
-"""How often the list may be made longer."""
+"""How often a rate beyond the end of the list may be added."""
 MEASURE, RULE, SPLIT = "Recall@100", "ar", "validation"
 
 Work = Callable[[Grid], None]
@@ -97,8 +98,8 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Search:
-    """What is needed to choose a rate: where, on what, with how many seeds, and from which rates."""
+class RateSearch:
+    """How a rate is chosen: ``home`` keeps the runs; each of the ``rates`` is tried with ``seeds`` seeds."""
 
     home: Path
     dataset: Dataset
@@ -135,13 +136,13 @@ class Search:
         return self.home / f"learning-rate-{known[:SHORT]}.json"
 
     def known(self, recipe: str) -> Curve | None:
-        """A choice made earlier; one that lacks a failed run is made again, since it may end well now."""
+        """A choice made earlier; None where there is none, or a run of it failed and may succeed now."""
         path = self.path(recipe)
         known = Curve.from_dict(artifacts.read_json(path)) if path.exists() else None
         return None if known is None or known.failed else known
 
 
-def choose(search: Search, recipes: Sequence[str], work: Work) -> dict[str, Curve]:
+def choose(search: RateSearch, recipes: Sequence[str], work: Work) -> dict[str, Curve]:
     """The curve of each recipe; what is not known yet is trained, all recipes together."""
     curves = {recipe: known for recipe in recipes if (known := search.known(recipe)) is not None}
     tried = {recipe: search.first_rates(recipe) for recipe in recipes if recipe not in curves}
@@ -215,7 +216,7 @@ def notes(curves: Sequence[Curve]) -> list[str]:
     return made
 
 
-def _measured(search: Search, recipe: str, rates: Sequence[float]) -> Curve:
+def _measured(search: RateSearch, recipe: str, rates: Sequence[float]) -> Curve:
     values: dict[float, tuple[float, ...]] = {}
     failed, queries = [], 0
     for rate, condition in zip(rates, search.conditions(recipe, rates), strict=True):

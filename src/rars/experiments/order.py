@@ -1,6 +1,6 @@
-"""An experiment from start to end: choose the rate, make the runs, read them, write the results.
+"""An experiment from start to end: choose the learning rate, train and measure the runs, write the results.
 
-Owns: the order of the steps and what ends up in ``HOME/NAME/``: ``results.json``, ``table.md``,
+Owns: the sequence of these steps and what ends up in ``HOME/NAME/``: ``results.json``, ``table.md``,
 ``table.tex``, ``figure.png`` and ``report.html``. Ignores how progress is shown.
 """
 
@@ -22,17 +22,23 @@ from rars.evaluation import Truth, tables
 from rars.experiments import folders, learning_rate, page
 from rars.experiments.design import Ints, Setting, Study
 from rars.experiments.findings import findings
-from rars.experiments.grid import Cell, Grid
-from rars.experiments.learning_rate import Curve, Search
+from rars.experiments.grid import Grid, GridCell
+from rars.experiments.learning_rate import Curve, RateSearch
 from rars.experiments.processes import Failure, Watch, run_all
-from rars.experiments.results import Found, collect
+from rars.experiments.results import Results, collect
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a person asked for."""
+    """What to run: a study on a dataset, with how many seeds; a wrong option is refused here.
+
+    ``home``        the folder of runs and results
+    ``jobs``        runs at a time
+    ``tune_seeds``  seeds of each learning rate that is tried
+    ``rates``       the rates to choose from; empty: multiples of the size's own
+    """
 
     study: Study
     dataset: Dataset
@@ -60,7 +66,7 @@ class Order:
         self._check_subsets()
 
     def _check_subsets(self) -> None:
-        """An empty part of the queries is found now, not after hours of training."""
+        """An empty part of the queries is refused now, not after hours of training."""
         asked = Truth.of(self.dataset, "test").queries
         for name, queries in (self.subsets or {}).items():
             if not np.isin(asked, queries).any():
@@ -74,9 +80,9 @@ class Order:
         return None if self.study.subsets is None else self.study.subsets(self.dataset)
 
     @property
-    def search(self) -> Search:
+    def search(self) -> RateSearch:
         """How the learning rate is chosen."""
-        return Search(self.home, self.dataset, self.setting, self.tune_seeds, self.rates)
+        return RateSearch(self.home, self.dataset, self.setting, self.tune_seeds, self.rates)
 
     @property
     def tuned(self) -> tuple[str, ...]:
@@ -91,10 +97,10 @@ class Order:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came out, and where it is."""
+    """The results of an experiment, its tables, and the folder they were written to."""
 
     folder: Path
-    found: Found
+    results: Results
     tables: list[tables.Table]
     findings: list[str]
     failures: list[Failure]
@@ -106,7 +112,7 @@ class Outcome:
 
 
 def conduct(order: Order, *, watch: Watch | None = None, say: Say | None = None) -> Outcome:
-    """Do what is missing, and write the results; failed cells are named in the outcome."""
+    """Train and measure what is missing, and write the results; failed runs are named in the outcome."""
     started = time.perf_counter()
     writable(order.home)
     speak = say or (lambda text: None)
@@ -130,11 +136,11 @@ def conduct(order: Order, *, watch: Watch | None = None, say: Say | None = None)
         speak(f"{order.study.name}: {order.study.title}.")
         work(grid)
     conditions, contrasts = order.study.conditions(setting), order.study.contrasts(setting)
-    found = collect(grid, setting, conditions, contrasts, order.study.measures, order.subsets)
-    if grid.cells and not found.scores:
+    results = collect(grid, setting, conditions, contrasts, order.study.measures, order.subsets)
+    if grid.cells and not results.scores:
         raise RarsError(f"No run of {order.study.name} could be made: {failures[0]}.")
     seconds = round(time.perf_counter() - started, 1)
-    return _written(order, grid, found, curves, failures, seconds)
+    return _written(order, grid, results, curves, failures, seconds)
 
 
 def planned(order: Order) -> dict[str, Any]:
@@ -153,7 +159,7 @@ def planned(order: Order) -> dict[str, Any]:
     return {"experiment": order.study.name, "out": str(order.home), "cells": cells}
 
 
-def _planned(step: str, cell: Cell) -> dict[str, str]:
+def _planned(step: str, cell: GridCell) -> dict[str, str]:
     state = "there" if cell.trained and not cell.missing else "to measure"
     return {
         "step": step,
@@ -170,7 +176,7 @@ def chosen(order: Order, curves: Mapping[str, Curve]) -> Setting:
 
 
 def described(grid: Grid) -> str:
-    """What is needed and what is there, in one line."""
+    """How many runs a grid needs, how many are done, to train and to measure, in one line."""
     folders = {cell.folder for cell in grid.cells}
     left = {cell.folder for cell in grid.unfinished()}
     untrained = {cell.folder for cell in grid.unfinished() if not cell.trained}
@@ -193,22 +199,22 @@ def writable(home: Path) -> None:
 def _written(
     order: Order,
     grid: Grid,
-    found: Found,
+    results: Results,
     curves: Mapping[str, Curve],
     failures: list[Failure],
     seconds: float,
 ) -> Outcome:
     folder = order.home / order.study.name
-    made, said = order.study.tables(found), findings(found)
+    made, said = order.study.tables(results), findings(results)
     shown = [*made, *([learning_rate.table(list(curves.values()))] if curves else [])]
-    payload = _payload(order, grid, found, curves, failures, seconds) | {"findings": said}
+    payload = _payload(order, grid, results, curves, failures, seconds) | {"findings": said}
     artifacts.write_json(folder / "results.json", payload)
     text = [f"# {order.study.title}", "", *(tables.markdown(table) + "\n" for table in shown)]
     artifacts.write_text(folder / "table.md", "\n".join(text))
     artifacts.write_text(folder / "table.tex", "\n".join(map(tables.latex, shown)))
     pictures = []
     if order.study.draw is not None:
-        order.study.draw(found, folder / "figure.png")
+        order.study.draw(results, folder / "figure.png")
         pictures.append(folder / "figure.png")
     tuning = None
     if curves:
@@ -218,13 +224,13 @@ def _written(
         payload, made, pictures, list(curves.values()), tuning, [str(one) for one in failures]
     )
     artifacts.write_text(folder / "report.html", html)
-    return Outcome(folder, found, shown, said, failures, payload)
+    return Outcome(folder, results, shown, said, failures, payload)
 
 
 def _payload(
     order: Order,
     grid: Grid,
-    found: Found,
+    results: Results,
     curves: Mapping[str, Curve],
     failures: list[Failure],
     seconds: float,
@@ -235,19 +241,19 @@ def _payload(
         "title": order.study.title,
         "rars": __version__,
         "data": {"name": dataset.name, "digest": dataset.digest, "items": dataset.n_items},
-        "size": found.setting.size,
-        "changes": list(found.setting.changes),
+        "size": results.setting.size,
+        "changes": list(results.setting.changes),
         "seeds": order.seeds,
         "learning_rate": {name: curve.as_dict() for name, curve in curves.items()},
         "learning_rate_given": order.setting.rate_is_given,
-        **found.as_dict(),
+        **results.as_dict(),
         "runs": [_run(cell) for cell in grid.cells],
         "failures": [str(one) for one in failures],
         "seconds": seconds,
     }
 
 
-def _run(cell: Cell) -> dict[str, Any]:
+def _run(cell: GridCell) -> dict[str, Any]:
     """What was run for one cell."""
     model = folders.steps(cell.folder).get("model", {})
     return {

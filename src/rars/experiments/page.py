@@ -1,7 +1,7 @@
-"""One page that says it all: tables, figures, what was run and what to keep in mind, in one HTML file.
+"""The report of an experiment: tables, figures, findings, what was run and what failed, in one HTML file.
 
 Owns: what goes into the report; ``templates/report.html`` is its look. It needs no network, follows the
-reader's light or dark setting, and prints well.
+reader's light or dark setting, and prints well. Ignores how numbers were computed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Studies that train Base and RARS in several worlds: what changes is the world, what is asked is the gain.
+"""Studies that train Base and RARS under several variants of a setting and ask for the gain of RARS in each.
 
-Owns: the conditions, contrasts, tables and figure of such a study; ``geometry`` and ``positives`` say only
-what their worlds are.
+Owns: the conditions, contrasts, tables and figure of such a study; the files ``studies/geometry.py`` and
+``studies/positives.py`` only list their variants. Ignores how runs are made.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.experiments import drawing
 from rars.experiments.design import FIVE, PRIMARY, RULES, Condition, Contrast, Point, Setting, Study
 from rars.experiments.layout import cell, rows, values_caption
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 TRAININGS = {"base": "Base", "rars": "RARS"}
 
 
 @dataclass(frozen=True)
-class World:
-    """A setting that both are trained in."""
+class Variant:
+    """What both recipes are changed by (``--set`` options), and what tables call it."""
 
     key: str
     label: str
@@ -30,13 +30,13 @@ class World:
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Base and RARS in every world."""
+class PairedStudy:
+    """Base and RARS under every variant; ``head`` is the table head over the variants' labels."""
 
     name: str
     title: str
     head: str
-    worlds: tuple[World, ...]
+    variants: tuple[Variant, ...]
 
     def study(self) -> Study:
         """As an experiment."""
@@ -50,51 +50,54 @@ class Pairs:
         )
 
     def conditions(self, setting: Setting) -> list[Condition]:
-        """Two for each world."""
+        """Two for each variant."""
         return [
             Condition(
-                f"{recipe}-{world.key}",
-                f"{label}, {world.label}",
-                setting.recipe(recipe, *world.changes),
+                f"{recipe}-{variant.key}",
+                f"{label}, {variant.label}",
+                setting.recipe(recipe, *variant.changes),
             )
-            for world in self.worlds
+            for variant in self.variants
             for recipe, label in TRAININGS.items()
         ]
 
     def contrasts(self, setting: Setting) -> list[Contrast]:
-        """RARS minus Base in each world; the tests of one rule are one family."""
+        """RARS minus Base in each variant; the tests of one rule are one family."""
         return [
             Contrast(
-                self.named(world, rule),
-                Point(f"rars-{world.key}", rule),
-                Point(f"base-{world.key}", rule),
+                self.named(variant, rule),
+                Point(f"rars-{variant.key}", rule),
+                Point(f"base-{variant.key}", rule),
                 PRIMARY,
                 rule,
             )
             for rule in ("all", "ar")
-            for world in self.worlds
+            for variant in self.variants
         ]
 
-    def named(self, world: World, rule: str) -> str:
-        """The name of a world's contrast."""
-        return f"RARS − Base, {world.label}, {RULES[rule]}"
+    def named(self, variant: Variant, rule: str) -> str:
+        """The name of a variant's contrast."""
+        return f"RARS − Base, {variant.label}, {RULES[rule]}"
 
-    def tables(self, found: Found) -> list[Table]:
+    def tables(self, results: Results) -> list[Table]:
         """Gains side by side, all five measures, and the tests."""
         return [
-            *(self._gains(found, rule) for rule in ("all", "ar")),
-            self._full(found),
-            differences(f"{self.name}-differences", "Paired differences", found.deltas),
+            *(self._gains(results, rule) for rule in ("all", "ar")),
+            self._full(results),
+            differences(f"{self.name}-differences", "Paired differences", results.deltas),
         ]
 
-    def draw(self, found: Found, path: Path) -> None:
-        """The gain in each world."""
-        shown = [one for one in found.deltas if one.contrast.family == "all"]
-        names = {self.named(world, "all"): world.label for world in self.worlds}
+    def draw(self, results: Results, path: Path) -> None:
+        """The gain in each variant."""
+        shown = [one for one in results.deltas if one.contrast.family == "all"]
+        names = {self.named(variant, "all"): variant.label for variant in self.variants}
         drawing.gains(shown, names, path, label="gain of RARS over Base")
 
-    def _gains(self, found: Found, rule: str) -> Table:
-        made = [Row((world.label,), tuple(self._gain(found, world, rule))) for world in self.worlds]
+    def _gains(self, results: Results, rule: str) -> Table:
+        made = [
+            Row((variant.label,), tuple(self._gain(results, variant, rule)))
+            for variant in self.variants
+        ]
         groups = tuple((short(measure), 3) for measure in PRIMARY)
         return Table(
             f"{self.name}-gains-{rule}",
@@ -102,25 +105,25 @@ class Pairs:
             (self.head,),
             ("Base", "RARS", "Δ") * len(PRIMARY),
             (Block(tuple(made)),),
-            values_caption(found, rule, best=False) + " Δ: the gain over Base in points.",
+            values_caption(results, rule, best=False) + " Δ: the gain over Base in points.",
             groups,
         )
 
-    def _gain(self, found: Found, world: World, rule: str) -> Iterable[Cell]:
+    def _gain(self, results: Results, variant: Variant, rule: str) -> Iterable[Cell]:
         for measure in PRIMARY:
             yield from (
-                cell(found, Point(f"{one}-{world.key}", rule), measure) for one in TRAININGS
+                cell(results, Point(f"{one}-{variant.key}", rule), measure) for one in TRAININGS
             )
-            one = found.delta(self.named(world, rule), measure)
+            one = results.delta(self.named(variant, rule), measure)
             if one is None:
                 yield NOTHING
             else:
                 yield Cell(signed(one.estimate.mean), mark="best" if one.significant() else "")
 
-    def _full(self, found: Found) -> Table:
+    def _full(self, results: Results) -> Table:
         blocks: Sequence[Block] = [
-            ranked([Block(tuple(rows(found, self._labelled(world), FIVE)))])[0]
-            for world in self.worlds
+            ranked([Block(tuple(rows(results, self._labelled(variant), FIVE)))])[0]
+            for variant in self.variants
         ]
         return Table(
             f"{self.name}-full",
@@ -128,11 +131,11 @@ class Pairs:
             (self.head, "Training"),
             tuple(map(short, FIVE)),
             tuple(blocks),
-            values_caption(found, "all", best=False) + " Bold: the better of each pair.",
+            values_caption(results, "all", best=False) + " Bold: the better of each pair.",
         )
 
-    def _labelled(self, world: World) -> list[tuple[tuple[str, ...], Point]]:
+    def _labelled(self, variant: Variant) -> list[tuple[tuple[str, ...], Point]]:
         return [
-            ((world.label if key == "base" else "", label), Point(f"{key}-{world.key}", "all"))
+            ((variant.label if key == "base" else "", label), Point(f"{key}-{variant.key}", "all"))
             for key, label in TRAININGS.items()
         ]

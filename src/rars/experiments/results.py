@@ -1,6 +1,6 @@
 """From stored results to the numbers of a study, with their uncertainty.
 
-Owns: reading the per-query measures of every cell, and which queries form a part of the test set. Ignores
+Owns: reading the per-query measures of every cell, and cutting them to subsets of the test queries. Ignores
 layout, and leaves all statistics to ``rars.evaluation.comparison``.
 """
 
@@ -15,16 +15,21 @@ from rars import artifacts
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import Estimate, PerQuery, Truth
-from rars.evaluation import stored as keeping
+from rars.evaluation import stored as stored_evaluation
 from rars.evaluation.comparison import Scores, differences, intervals, same_queries
 from rars.experiments.design import Condition, Contrast, Delta, Ints, Point, Setting
 from rars.experiments.folders import results_of
-from rars.experiments.grid import Cell, Grid
+from rars.experiments.grid import Grid, GridCell
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """All numbers of a study. A point that no run answered for is absent."""
+class Results:
+    """All numbers of a study. A point without a finished run is absent.
+
+    ``scores``     per-query measures of each point, one run per seed
+    ``intervals``  mean and query interval of each (point, measure)
+    ``deltas``     the tested differences
+    """
 
     setting: Setting
     conditions: Mapping[str, Condition]
@@ -71,7 +76,7 @@ class Found:
 
 
 def named(deltas: Iterable[Delta], name: str, measure: str) -> Delta | None:
-    """The difference of a contrast on a measure, if it is among these."""
+    """The difference of the contrast called ``name`` on a measure; None if it is not among these."""
     listed = (one for one in deltas if (one.contrast.name, one.measure) == (name, measure))
     return next(listed, None)
 
@@ -83,7 +88,7 @@ def collect(
     contrasts: Sequence[Contrast],
     measures: Sequence[str],
     subsets: Mapping[str, Ints] | None = None,
-) -> Found:
+) -> Results:
     """Read what the cells stored and compute the study's numbers."""
     whole: dict[Point, Scores] = {}
     for condition in conditions:
@@ -104,7 +109,7 @@ def summarise(
     contrasts: Sequence[Contrast],
     measures: Sequence[str],
     subsets: Mapping[str, Ints] | None = None,
-) -> Found:
+) -> Results:
     """The statistics of scores that are already in memory."""
     scores = dict(whole)
     for name, queries in (subsets or {}).items():
@@ -120,10 +125,10 @@ def summarise(
         found |= intervals(part, measures)
     keyed = {condition.key: condition for condition in conditions}
     deltas = differences(scores, contrasts)
-    return Found(setting, keyed, tuple(measures), scores, found, deltas, counts)
+    return Results(setting, keyed, tuple(measures), scores, found, deltas, counts)
 
 
-def read_cell(cell: Cell, rule: str, dataset: Dataset) -> PerQuery | None:
+def read_cell(cell: GridCell, rule: str, dataset: Dataset) -> PerQuery | None:
     """The stored measures of a cell, computed again from its run file; None where there are none."""
     numbers = results_of(cell.folder, cell.condition.split, rule)
     return None if numbers is None else read_numbers(numbers, cell.condition.split, dataset)
@@ -132,11 +137,11 @@ def read_cell(cell: Cell, rule: str, dataset: Dataset) -> PerQuery | None:
 def read_numbers(numbers: Path, split: str, dataset: Dataset) -> PerQuery:
     """The per-query measures behind one ``results/SPLIT-RULE.json``."""
     name = numbers.stem.removeprefix(f"{split}-")
-    files = keeping.Files.of(numbers.parent, split, name)
+    files = stored_evaluation.Files.of(numbers.parent, split, name)
     stated = artifacts.read_json(numbers)["digests"][files.run.name]
     if not files.run.exists() or artifacts.digest_file(files.run) != stated:
         raise RarsError(f"{files.run} is not the file that {numbers.name} was computed from.")
-    found = keeping.stored(files, dataset, Truth.of(dataset, split))
+    found = stored_evaluation.stored(files, dataset, Truth.of(dataset, split))
     assert found is not None  # the file is there, and no facts were asked for
     return found
 

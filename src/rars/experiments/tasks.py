@@ -1,4 +1,4 @@
-"""A piece of work as a function call with a digest: what one process, here or elsewhere, can make alone.
+"""A piece of work as a function call of plain values with a digest, to be executed by any process.
 
 Owns: the kinds of work, and what a task says. Ignores who runs it and when (``rars.experiments.processes``).
 
@@ -65,12 +65,12 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """Says which call it is: equal ones do the same."""
+        """Of the function's name and arguments: equal digests mean the same work."""
         return artifacts.digest_json([self.kind, dict(self.arguments)])
 
     @property
     def log(self) -> Path:
-        """What was said while it ran."""
+        """The file that its output goes to."""
         return self.folder.with_name(f"{self.folder.name}.log")
 
     @property

@@ -2,7 +2,7 @@
 
 Owns: cutting rows into blocks of one fixed shape. A matrix product may round a row differently when the
 number of rows changes, because another kernel handles the remainder; an item would then get another code
-when it comes alone than when it comes with ten thousand others. Every product over items therefore runs on
+when it is encoded alone than among ten thousand others. Every product over items therefore runs on
 exactly ``BLOCK`` rows, the last block padded with zeros. Reading block by block also keeps a memory-mapped
 catalogue on disk.
 """

@@ -1,7 +1,7 @@
 """The categories of a catalogue: its own, or induced by clustering where it has none.
 
-Owns: which of the two. Whoever asks (a learner, a retriever's training) gets the same tree for the same
-number of levels, vectors and seed.
+Owns: which of the two. A learner of identifiers and the training of a model get the same tree for the same
+number of levels, vectors and seed. Ignores how clusters are found (``hierarchical``).
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ BRANCHING = 20
 def catalogue_categories(
     dataset: Dataset, levels: int, vectors: Callable[[], Points], seed: int
 ) -> CategoryTree:
-    """The first ``levels`` of every item's category; ``vectors`` of the items are asked for if none has
-    one.
-    """
+    """The first ``levels`` of every item's category path; if no item has one, clusters of ``vectors()``."""
     paths: list[Any] = dataset.items(["category"])["category"].to_pylist()
     if any(paths):
         deepest = max(len(path or ()) for path in paths)  # a level that no item has teaches nothing

@@ -1,7 +1,7 @@
 """The codebook loss of an RQ-VAE: codewords move to the residuals, and the encoder commits to the codewords.
 
-mean over depths of |codeword - stop(residual)|^2 + commitment * |stop(codeword) - residual|^2, both mean
-squares.
+L = mean over depths of |codeword - stop(residual)|^2 + commitment * |stop(codeword) - residual|^2, where
+|.|^2 is the mean over items and dimensions and stop() passes no gradient.
 """
 
 from __future__ import annotations

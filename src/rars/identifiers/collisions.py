@@ -11,6 +11,9 @@ cap      at most n items per identifier: the n nearest stay, the others move to 
 
 Owns: a whole catalogue at once. New items against an existing catalogue are ``placement``'s. Only the last
 code ever changes, so an item never leaves its prefix.
+
+Shapes: ``codes`` (n, depth), n items in catalogue order. The prefix of an item is its codes without the last;
+``parents`` (n,) numbers the prefixes. K (``width`` below) is the number of last codes.
 """
 
 from __future__ import annotations
@@ -28,10 +31,10 @@ from rars.identifiers.keys import grouped, row_keys, sharing
 from rars.identifiers.quantizer import Distances
 
 DistancesOf = Callable[[Longs], Distances]
-"""Rows of the catalogue -> squared distance to every last code under their prefix, (m, size)."""
+"""Rows of the catalogue (m,) -> squared distance to every last code under their prefix, (m, K)."""
 
 _CELLS = 2**22
-"""Distances held at once."""
+"""Distances held in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def resolve(
 
 
 def suffix(codes: Codes) -> tuple[Codes, int]:
-    """Append each item's place among those with its codes, and how many places that needs.
+    """Codes (n, depth + 1), the last an item's place among those of the same codes; and how many places.
 
     >>> longer, width = suffix(np.array([[4], [7], [4]], dtype=np.int32))
     >>> longer.tolist(), width
@@ -85,12 +88,12 @@ def suffix(codes: Codes) -> tuple[Codes, int]:
 def repair(
     codes: Codes, distances_of: DistancesOf, *, rounds: int = 20, epsilon: float = 0.003
 ) -> Codes:
-    """Spread colliding items over free last codes of their prefix; never leaves more collisions.
+    """Codes (n, depth), colliding items spread over free last codes of their prefix; never more collisions.
 
     In each round every colliding group is assigned at once: an item needs one code, a code takes one
     item, codes that other items hold take none, and codes left over cost nothing. Two groups of one
-    prefix may reach for the same code; the next round parts them. A prefix is done when a round leaves
-    it no better.
+    prefix may choose the same code; the next round separates them. A prefix is done when a round leaves
+    it no better. ``crowd`` and ``active`` are (prefixes,).
     """
     parents = grouped(row_keys(codes[:, :-1])).member
     crowd = _crowd(codes, parents)
@@ -111,7 +114,7 @@ def repair(
 
 
 def cap(codes: Codes, distances_of: DistancesOf, limit: int) -> Codes:
-    """Keep the ``limit`` nearest items of each identifier, move the others to where there is room."""
+    """Codes (n, depth): each identifier keeps its ``limit`` nearest items, the others move to free codes."""
     groups = grouped(row_keys(codes))
     crowded = np.flatnonzero(groups.counts[groups.member] > limit)
     if not len(crowded):
@@ -136,14 +139,14 @@ def cap(codes: Codes, distances_of: DistancesOf, limit: int) -> Codes:
 
 
 def _own_distances(codes: Codes, rows: Longs, distances_of: DistancesOf) -> Distances:
-    """How far each item is from the codeword it has."""
+    """(m,): the squared distance of each item of ``rows`` (m,) to the codeword it has."""
     parts = np.array_split(rows, 1 + len(rows) * _width(distances_of) // _CELLS)
     own = [distances_of(part)[np.arange(len(part)), codes[part, -1]] for part in parts]
     return np.concatenate(own)
 
 
 def _crowd(codes: Codes, parents: Longs) -> Longs:
-    """How many items of each prefix share their identifier."""
+    """(prefixes,): how many items of each prefix share their identifier with another."""
     groups = grouped(row_keys(codes))
     shares = groups.counts[groups.member] > 1
     return np.bincount(parents[shares], minlength=int(parents.max(initial=-1)) + 1)
@@ -152,7 +155,10 @@ def _crowd(codes: Codes, parents: Longs) -> Longs:
 def _colliding(
     codes: Codes, parents: Longs, active: Bools, distances_of: DistancesOf
 ) -> Iterator[tuple[Longs, Bools]]:
-    """Colliding items as (groups, members), equal sizes together, and the codes others hold there."""
+    """Groups of items that share an identifier, under prefixes that are ``active``; equal sizes together.
+
+    Yields (g, members) rows of the catalogue, and (g, K) which last codes others hold under their prefix.
+    """
     groups = grouped(row_keys(codes))
     width = _width(distances_of)
     first = groups.order[groups.starts]
@@ -166,7 +172,11 @@ def _colliding(
 
 
 def _taken(parents: Longs, lasts: Codes, picked: Longs, width: int) -> Bools:
-    """Which last codes the siblings of the picked identifiers hold, (picked, width)."""
+    """(picked, K): which last codes the other identifiers under the same prefix hold.
+
+    ``parents`` (i,) are the identifiers' prefixes, sorted, ``lasts`` (i,) their last codes; ``picked``
+    indexes both.
+    """
     low = np.searchsorted(parents, parents[picked], side="left")
     counts = np.searchsorted(parents, parents[picked], side="right") - low
     row = np.repeat(np.arange(len(picked)), counts)
@@ -178,7 +188,7 @@ def _taken(parents: Longs, lasts: Codes, picked: Longs, width: int) -> Bools:
 
 
 def _spread(costs: Distances, taken: Bools, epsilon: float) -> Codes:
-    """Last codes (groups, members) for costs (groups, members, codes), by one balanced assignment."""
+    """Last codes (g, members) for costs (g, members, K) and ``taken`` (g, K), by one balanced assignment."""
     import torch
 
     from rars.identifiers.sinkhorn import sinkhorn

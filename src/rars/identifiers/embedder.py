@@ -1,7 +1,7 @@
 """What an embedder is, and what a kind of embedder says of itself.
 
-Owns: the two shapes that every embedder's file and its callers share. A kind is one file that ends with its
-``EMBEDDER``, and one line in ``embedders.EMBEDDERS``.
+Owns: the two classes that every embedder's file and its callers share. A kind is one file that ends with its
+``EMBEDDER``, and one line in ``embedders.EMBEDDERS``. Ignores what the texts are (``texts``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Embedder(Protocol):
 class EmbedderKind:
     """A way to get vectors; in a recipe it is called ``NAME``, or ``NAME:SOURCE`` where it needs a source.
 
-    ``source``  what stands after the colon, for people; empty where nothing does
+    ``source``  what stands after the colon, as help and errors show it; empty where nothing does
     ``open``    (source, device) -> the embedder, with what it needs loaded
     ``ready``   (source, item ids) -> vectors of exactly these items, and their digest, for a kind that has
                 vectors of items and cannot read a text

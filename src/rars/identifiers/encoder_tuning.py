@@ -25,7 +25,7 @@ PREFIX = "sentence-transformers:"
 class SentenceEncoder(TwoTowers):
     """A model over the texts of a dataset.
 
-    Whoever opens the embedder of the same name first learns in one sentence what is missing.
+    It raises the library's own errors: open the embedder of the same name first for a one-sentence error.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Turning frozen vectors towards a catalogue's judgments: one linear map for queries and one for items.
+"""Two linear maps over frozen vectors, one for queries and one for items, learned on the training judgments.
 
-Owns: learning the two maps (``maps`` applies them), and which validation queries say how good they are. An
-embedder that cannot be trained, or need not be, gets a space in which what people want together is close.
+Owns: learning the maps (``maps`` applies them), and the validation queries that choose the epoch. In the
+mapped space relevant items are close to their queries. Ignores the loop and the loss (``towers``).
 
 z = x + x W, with W = 0 at the start: untrained, the maps change nothing. Scores are cosines of z.
 """
@@ -45,7 +45,7 @@ def held_out(dataset: Dataset) -> Held | None:
 class ResidualMaps(TwoTowers):
     """Maps over the frozen vectors of some queries and all items.
 
-    ``place`` (queries of the dataset,) says where a query's vector is
+    ``place`` (queries of the dataset,) is the row of a query's vector in ``queries``, -1 where it has none.
     """
 
     def __init__(self, queries: Points, place: Ints, items: Points, device: str = "cpu") -> None:

@@ -1,7 +1,8 @@
-"""Is a set of identifiers any good, before anything is trained on it?
+"""The health of a set of identifiers, measured before anything is trained on it.
 
 Owns: code use, balance and collisions per depth; the recall that codewords reach without training; and the
-refusal to go on with collapsed codes. Works on codes (n, depth) with -1 after a shorter identifier.
+refusal to go on with collapsed codes. Ignores how identifiers were learned. Works on codes (n, depth) with -1
+after a shorter identifier.
 
 Gini of items per used prefix, counts ascending x_1..x_N: (N + 1) / N - 2 sum_i (N + 1 - i) x_i / (N sum x);
 0 = all prefixes hold the same number of items, near 1 = one prefix holds nearly all.

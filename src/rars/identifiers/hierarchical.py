@@ -1,7 +1,8 @@
 """Hierarchical k-means: a tree of clusters, each split into its own sub-clusters.
 
 Owns: the fitted tree as flat arrays, encoding down it, and category trees induced from it. A code means
-something only under its prefix: child 3 of one node has nothing to do with child 3 of another.
+something only under its prefix: child 3 of one node has nothing to do with child 3 of another. Ignores what
+the vectors stand for.
 
 Level l holds the centroids of all its nodes, ordered by parent; the children of node p of the level above
 are rows ``starts[l][p] : starts[l][p + 1]``. The root is the only node above level 0.
@@ -216,7 +217,7 @@ def _split(
     points = np.asarray(vectors[drawn], dtype=np.float32)
     book = cluster(points, children, seed=seed, iterations=iterations)
     nearest = _distances(vectors, rows, book.astype(np.float64)).argmin(axis=1)
-    # A centroid nobody is nearest to would be a node without items.
+    # A centroid that is the nearest of no item would be a node without items.
     used, chosen = np.unique(nearest, return_inverse=True)
     return book[used], chosen
 

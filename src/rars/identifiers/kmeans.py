@@ -1,7 +1,8 @@
-"""k-means on what may be a large, memory-mapped table, and codebooks made of it level by level.
+"""k-means on vectors that may be many and memory-mapped, and codebooks made by it, depth by depth.
 
-Owns: sampling, the call into faiss, and residual k-means. Clustering needs a few hundred points per
-centroid and no more, so a catalogue of any size costs the same to cluster; encoding it then reads it once.
+Owns: sampling, the call into faiss, and residual k-means. Clustering needs a few hundred points per centroid
+and no more, so a catalogue of any size costs the same to cluster; encoding it then reads it once. Ignores
+where vectors come from.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def fit_residual_kmeans(
 
 
 def fits(learn: Callable[..., Quantizer]) -> Callable[[Scene, KmeansSettings], Quantizer]:
-    """What a learner by k-means does with its scene and settings."""
+    """The ``fit`` of a learner whose function takes vectors, sizes and the k-means settings."""
 
     def fit(scene: Scene, settings: KmeansSettings) -> Quantizer:
         return learn(

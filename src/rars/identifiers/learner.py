@@ -1,7 +1,7 @@
-"""What a learner of identifiers is: settings, needs, and a function from a scene to a fitted quantiser.
+"""What a learner of identifiers is: settings, needs, and a function from its inputs to a fitted quantiser.
 
-Owns: the two shapes that every learner's file and its caller share. A learner is one file that ends with its
-``LEARNER``, and one line in ``learners.LEARNERS``.
+Owns: the two classes that every learner's file and its caller share. A learner is one file that ends with its
+``LEARNER``, and one line in ``learners.LEARNERS``. Ignores where vectors and categories come from.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rars.tree.categories import CategoryTree
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What a learner receives.
+    """The inputs of a learner.
 
     ``vectors``     (n, dim) of the items in catalogue order, may be memory-mapped; None unless needed
     ``categories``  of the items; None unless needed

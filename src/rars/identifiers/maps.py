@@ -1,8 +1,8 @@
-"""Two linear maps that turn frozen vectors towards what a catalogue's judgments call relevant.
+"""Two linear maps over frozen vectors, one for queries and one for items, fitted to a catalogue's judgments.
 
-Owns: applying the maps and keeping them on disk. ``fitting`` learns them, which is not known
-here. Identifiers made of turned item vectors group what people want together, and a query's turned
-vector points at the right codewords before any retriever is trained.
+Owns: applying the maps ("turning" vectors) and keeping them on disk. Ignores how they are learned
+(``fitting``). Identifiers are made of turned item vectors, so that items relevant to the same queries share
+prefixes, and turned query vectors are compared with their codewords.
 
 z = x + x W, scaled to length one; one W for queries, one for items.
 """

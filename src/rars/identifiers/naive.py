@@ -1,7 +1,8 @@
 """Identifiers without meaning: every item gets its own random number, written in decimal digits.
 
 Owns: a random permutation of all numbers of D digits, computed, not stored. The i-th item gets the i-th
-number of the permutation, so numbers never repeat and a new item needs no search for a free one.
+number of the permutation, so numbers never repeat and a new item needs no search for a free one. Ignores
+vectors.
 
 The permutation is a small Feistel network on number = left * width + right: each round adds a hash of one
 half to the other half, modulo that half's range, which can always be undone; so no two inputs meet.
@@ -68,7 +69,7 @@ class RandomDigits:
         return (values[:, None] // places % np.uint64(10)).astype(np.int32)
 
     def place_new(self, count: int, taken: Codes) -> Codes:
-        """The first numbers of the permutation, from the number of taken ones on, that nobody has."""
+        """The first numbers of the permutation, from the number of taken ones on, that are free."""
         found = np.zeros(0, dtype=np.int64)
         start = len(taken)
         while len(found) < count:

@@ -1,8 +1,11 @@
-"""Where single items go when others are already there.
+"""The last codes of items that are added to identifiers already given.
 
 Owns: choosing last codes one item after the other, in the order given, against what is taken. Items under
-different prefixes do not meet, so each round takes the next item of every prefix at once: the result is
-that of one item after the other, and ten items give what ten calls with one item give.
+different prefixes do not compete, so each round takes the next item of every prefix at once: the result is
+that of one item after the other, and ten items give what ten calls with one item give. Ignores vectors.
+
+Shapes: codes (n, depth); costs (m, K) of every one of the K last codes for m items. A parent is a prefix, an
+identifier without its last code.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from rars.identifiers.keys import grouped, row_keys
 from rars.identifiers.quantizer import Distances
 
 Full = Literal["nearest", "emptiest", "refuse"]
-"""What an item does when no code under its prefix has room: join the nearest, the emptiest, or nobody."""
+"""Where no code under a prefix has room: share the nearest, share the emptiest, or give none."""
 
 _CELLS = 2**22
 _LAST = float(np.finfo(np.float64).max)
@@ -32,11 +35,11 @@ def settle(
     limit: int,
     full: Full,
 ) -> npt.NDArray[np.int32]:
-    """The last code of each moving item, (m,): the cheapest with fewer than ``limit`` holders.
+    """(m,): the last code of each of ``moving`` (m, depth): the cheapest with fewer than ``limit`` holders.
 
-    ``kept`` (n, depth) are the codes already given; ``costs_of`` gives for rows of ``moving`` the cost of
-    every last code, inf for codes that mean nothing yet (used last, lowest number first). An item's own
-    last code comes first whatever its cost; a negative one says it has none. -1 = refused.
+    ``kept`` (n, depth) are the codes already given. ``costs_of`` gives for rows of ``moving`` (r,) the costs
+    (r, K), inf for codes without a codeword (used last, lowest number first). An item's own last code comes
+    first whatever its cost; a negative one says it has none. The result is -1 where an item was refused.
     """
     chosen = np.empty(len(moving), dtype=np.int32)
     if not len(moving):
@@ -60,10 +63,10 @@ def settle(
 def in_turn(
     member: Longs, costs: Distances, taken: Longs, *, limit: int, full: Full
 ) -> npt.NDArray[np.int32]:
-    """Let the items of each parent choose one after the other, each the cheapest code with room.
+    """(m,): the last codes of items that choose one after the other, each the cheapest with room.
 
-    ``member`` (m,) is the parent of each item, ``costs`` (m, codes), ``taken`` (parents, codes) counts
-    who holds each code and goes on counting.
+    ``member`` (m,) is the parent of each item, ``costs`` (m, K); ``taken`` (parents, K) counts the holders of
+    each code and is changed in place.
     """
     groups = grouped(member)
     longest = np.argsort(-groups.counts, kind="stable")
@@ -85,7 +88,10 @@ def in_turn(
 
 
 def _holders(parents: Longs, lasts: Codes, names: Longs) -> tuple[Longs, Codes]:
-    """The items already under the named parents: which parent (ascending) and which last code."""
+    """The h items already under ``names`` (parents, sorted): (h,) index into it, ascending; (h,) last code.
+
+    ``parents`` (n,) and ``lasts`` (n,) are those of all items already given codes.
+    """
     found = np.searchsorted(names, parents).clip(max=len(names) - 1)
     near = np.flatnonzero(names[found] == parents)
     near = near[np.argsort(found[near], kind="stable")]
@@ -93,7 +99,10 @@ def _holders(parents: Longs, lasts: Codes, names: Longs) -> tuple[Longs, Codes]:
 
 
 def _spans(counts: Longs, most: int) -> Iterator[tuple[int, int]]:
-    """Consecutive parents with at most ``most`` items together (a larger parent goes alone)."""
+    """Ranges (first, stop) of parents with at most ``most`` items together; ``counts`` (parents,) items each.
+
+    A parent with more items is a range of its own.
+    """
     ends = np.cumsum(counts)
     first = 0
     while first < len(counts):
@@ -104,7 +113,7 @@ def _spans(counts: Longs, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _ranked(costs: Distances, own: Codes) -> Distances:
-    """Costs in the order they are to be tried: the own code first, codes without meaning last."""
+    """Costs (m, K) that put an item's own code first and codes without a codeword last; ``own`` (m,)."""
     costs = np.minimum(costs, _LAST)
     has = np.flatnonzero(own >= 0)
     costs[has, own[has]] = -1.0

@@ -1,4 +1,7 @@
-"""What embedders of pretrained models share: telling models apart, and saying why one cannot be had."""
+"""What embedders of pretrained models share.
+
+Owns: the digest of a model's weights, and the error where a model cannot be loaded. Ignores the models.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def weights_digest(source: str, model: Any) -> object:
 
 
 def unreachable(kind: str, source: str, error: Exception) -> RarsError:
-    """The many ways a checkpoint cannot be had, as one sentence."""
+    """The error of a checkpoint that cannot be loaded, as one sentence."""
     reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return RarsError(
         f"Embedder '{kind}:{source}' cannot be loaded: it is neither a folder with a checkpoint nor a "

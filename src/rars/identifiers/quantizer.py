@@ -1,7 +1,7 @@
-"""What a fitted learner can do.
+"""A quantiser: what learning identifiers results in. It turns vectors into codes, and codes back into points.
 
-Owns: the protocol that identifiers, collision policies and health share, and what a quantiser says of
-itself, so that nobody asks for its class. Ignores how one was fitted, and which there are
+Owns: the protocol that identifiers, collision policies and health share, and the properties a quantiser
+states of itself, so that nobody asks for its class. Ignores how one was fitted, and which there are
 (``quantizers``). Shapes: vectors (n, input), codes (n, depth), codeword space ``dim``.
 """
 
@@ -84,5 +84,5 @@ def check_width(quantizer: Quantizer, vectors: Floats) -> None:
 
 
 def needs_vectors() -> RarsError:
-    """What a quantiser that takes vectors says to items without."""
+    """The error of a quantiser that takes vectors, for items without."""
     return RarsError("The codes of these identifiers follow from vectors; new items need theirs.")

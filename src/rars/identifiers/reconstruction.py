@@ -1,4 +1,4 @@
-"""The reconstruction error of an RQ-VAE: mean squares of vectors minus what is rebuilt of them."""
+"""The reconstruction loss of an RQ-VAE: L = mean of (x - x')^2, x' the vector rebuilt from the codes of x."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """RQ-VAE: an encoder, residual codebooks and a decoder, trained together.
 
 Owns: the settings, and the learner. The training is ``rqvae_network``'s, which needs torch; what it trains
-for is a list of loss terms (``quantisation``).
+for is a list of loss terms (``quantisation``): L = sum of weight x term.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a loss term of the RQ-VAE is, and what it sees of a training step.
 
-Owns: the two shapes that every term's file and the training loop share. A term is one file that ends with its
-``TERM``, and one line in ``quantisation.TERMS``.
+Owns: the two classes that every term's file and the training loop share. A term is one file that ends with
+its ``TERM``, and one line in ``quantisation.TERMS``. Ignores the network.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One batch on its way through the network.
+    """What the network makes of one batch of n items.
 
     ``scene``   what the learner received: the dataset, the items' categories, ...
     ``rows``    (n,) the batch's items, as rows of the catalogue

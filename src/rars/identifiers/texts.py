@@ -1,7 +1,7 @@
 """One string per item: what the embedder reads.
 
-Owns: which fields, in which order. Readers have already removed markup. Stays in Arrow memory, so that a
-catalogue costs its characters and nothing more.
+Owns: which fields, in which order. Ignores markup, which readers have already removed. Stays in Arrow memory,
+so that a catalogue costs its characters and nothing more.
 """
 
 from __future__ import annotations

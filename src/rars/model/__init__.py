@@ -1,1 +1,1 @@
-"""Backbone, retriever, latent category states and the training-only tree head."""
+"""The model of identifiers: backbone, decoder over prefix trees, category states, prior; the tree head."""

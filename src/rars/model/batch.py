@@ -3,8 +3,9 @@
 Owns: the tensors one training step reads. ``rars.training.packing`` fills them, the model decodes them
 in one pass, and every objective reads its targets from them. Ignores where they come from.
 
-Shapes: queries B, encoder tokens S, decoder rows T. Depths are those of the parent: the refinement at
-depth l takes a prefix of l codes to its children of l + 1.
+Shapes: queries B, encoder tokens S, decoder rows T, codes of a full identifier L. A slot is the number of a
+code among the choices of its depth (``rars.tree.SidVocabulary``). ``refinements[l]`` (l = 0..L-1) takes
+prefixes of l codes, the parents, to their children of l + 1 codes.
 """
 
 from __future__ import annotations
@@ -38,19 +39,22 @@ def moved(value: Self, device: torch.device) -> Self:
 
 @dataclass(frozen=True)
 class Refinement:
-    """The relevance-bearing parents of one depth (n of them) and their relevance-bearing children (m).
+    """One depth: n parents, their m relevance-bearing children (the edges), and all k legal children.
+
+    A node is relevance-bearing if it is the prefix of a relevant item's identifier, legal if it is the
+    prefix of any item's.
 
     ``query``       (n,) the parent's query in the batch
     ``row``         (n,) its row in the decoder pass
     ``codes``       (n, depth) the slots on its path
-    ``edge``        (n,) which child of the refinement above it is (at the root: its query)
+    ``edge``        (n,) which of the edges of the refinement above leads to it (at the root: its query)
     ``mass``        (n,) mu_{l-1}(u|q), times the query's weight
     ``parent``      (m,) which parent a child belongs to; non-decreasing
     ``slot``        (m,) the child's slot
     ``share``       (m,) mu_l(v|u,q)
     ``pairs``       (m,) how many relevant (query, item) pairs pass through it, times the weight
     ``legal_start`` (n + 1,) where each parent's legal children begin in ``legal``
-    ``legal``       (k,) the slots of all catalogue-legal children, relevant or not, in order
+    ``legal``       (k,) the slots of all catalogue-legal children, relevant or not, by parent and slot
     ``prior``       (k,) log p0(v|u,q) of each of them, where the model's prior is projected onto the tree
     """
 

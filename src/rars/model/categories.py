@@ -1,12 +1,13 @@
-"""Latent category states: the decoder thinks one state per category level before the first code.
+"""Latent category states: before the first code the decoder computes one state per category level.
 
 Owns: the latent inputs (CaLIR), the category head of each level, and the projection and prototypes of the
 contrastive term. Ignores the losses (``rars.objectives``) and what is done with the categories
 (``rars.search``).
 
-State z_j is the decoder's output at position j - 1; it is fed back through a linear layer and a norm, plus a
-learned level embedding, as the input of position j (``feedback``). With ``slots`` the inputs are learned
-instead, so that all states come from one pass. The first code is predicted from the position after z_J.
+State z_j (j = 1..J) is the decoder's output at position j - 1; it is fed back through a linear layer and a
+norm, plus a learned level embedding, as the input of position j (``feedback``). With ``slots`` the inputs are
+learned instead, so that all states come from one pass. The first code is predicted from the position after
+z_J.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ class CategoryStates(nn.Module):
             self.register_buffer(f"parents_{level}", torch.zeros(size, dtype=torch.long))
 
     def feed_back(self, level: int, state: Tensor) -> Tensor:
-        """The decoder input that follows the state (B, d) of a level (0-based)."""
+        """The decoder input (B, d) of the next position, made from the state (B, d) of a level (0-based)."""
         fed: Tensor = self.feed_norm(self.feed(state)) + self.level_inputs[level]
         return fed
 
     def parents(self, level: int) -> Tensor:
-        """Each node's parent at the level above (0-based levels)."""
+        """(nodes at this level,) each node's parent at the level above; levels are 0-based."""
         found: Tensor = getattr(self, f"parents_{level}")
         return found
 

@@ -1,14 +1,15 @@
-"""The decoder: library blocks of any T5-family checkpoint, run over a tree of prefixes at once.
+"""The decoder: blocks of any T5-family model, run over a whole tree of prefixes in one pass.
 
 Owns: one pass of a decoder stack in which every row sees its own ancestors only and stands at the position
 of its depth. Ignores identifiers, losses and search.
 
-The weights, norms and feed-forward layers are those of ``transformers`` (T5, mT5, flan, umT5); only the
-attention is called here, because the library's own takes positions and visibility from the order of a
+The blocks are those of ``transformers`` (T5, mT5, flan, umT5) or their equals in ``rars.model.stacks``. Their
+attention is computed here, because the library's own takes positions and visibility from the order of a
 sequence, while the rows of a prefix tree are not a sequence. Keys and values of the encoded query are made
 once a query (``memory``) and shared by all of its rows.
 
-Shapes: batch B, rows T, heads H, width d, encoder length S.
+Shapes: batch B, rows T, heads H, width d, encoder length S; in a beam, W prefixes a query and P rows before
+the first code.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Cache:
 class Decoder(nn.Module):
     """A decoder stack of the T5 family without its word embeddings.
 
-    ``stack`` is a ``T5Stack``, ``MT5Stack`` or ``UMT5Stack``; only its first ``layers`` blocks are kept
-    (a deep encoder with a shallow decoder costs a fraction at search time).
+    ``stack`` is a ``T5Stack``, ``MT5Stack``, ``UMT5Stack`` or ``rars.model.stacks.Stack``; only its first
+    ``layers`` blocks are kept (a deep encoder with a shallow decoder costs a fraction at search time).
     """
 
     def __init__(self, stack: Any, layers: int | None = None) -> None:
@@ -137,7 +138,7 @@ class Decoder(nn.Module):
         return hidden, Cache(tuple(kept), tuple((empty, empty) for _ in kept))
 
     def step(self, inputs: Tensor, cache: Cache, memory: Memory) -> tuple[Tensor, Cache]:
-        """One row per beam (B, W, d), each seeing the shared rows and its own path."""
+        """One row per beam (B, W, d), which sees the shared rows and its own path: states, longer cache."""
         hidden = self.dropout(inputs)
         own: list[tuple[Tensor, Tensor]] = []
         distance = torch.arange(cache.rows, -1, -1, device=inputs.device)
@@ -192,7 +193,7 @@ class Decoder(nn.Module):
     def _step_attention(
         self, attention: Any, rows: Tensor, bias: Tensor, cache: Cache, layer: int
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Attention of one row a beam over a handful of keys: products, not matrix calls."""
+        """Attention of rows (B, W, d), one a beam: for so few keys products are faster than matrix calls."""
         query, key, value = (
             part(rows).view(*rows.shape[:2], self.heads, -1)
             for part in (attention.q, attention.k, attention.v)

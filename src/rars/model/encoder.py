@@ -1,6 +1,6 @@
 """The query encoder: text (and, offline, a frozen sentence vector) to states the decoder can read.
 
-Owns: which library model encodes the query, and the tokens made from a sentence vector. Ignores the
+Owns: running the model that encodes the query, and the tokens made from a sentence vector. Ignores the
 identifiers.
 
 Three kinds, one interface: the encoder of a T5-family checkpoint; any encoder-only model (MiniLM and the

@@ -4,7 +4,10 @@ Owns: p(s_l | q, s_<l) (Eq. ar) as logits over the choices possible at each dept
 once. Codes live in their own small tables, one per depth, never in the text vocabulary. Ignores losses,
 training and search.
 
-Optional: a semantic prior (``rars.model.prior``) that is added to the logits.
+Optional: a semantic prior (``rars.model.prior``) that is added to the logits. ``alone`` leaves it out.
+
+Shapes: queries B, width d, category levels J; a pass decodes J + 1 rows before the first code (the start and
+one input per level), whose last predicts it.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ class IdentifierModel(nn.Module):
         return self.categories.levels if self.categories is not None else 0
 
     def forward(self, batch: Batch, *, alone: bool = False) -> Pass:
-        """Encode every query once and decode its prefix tree in one pass; ``alone`` without the prior."""
+        """Encode every query once and decode its prefix tree in one pass; ``alone``: without the prior."""
         encoded = self.encoder(batch.tokens, batch.mask, batch.vectors)
         memory = self.decoder.memory(encoded.states, encoded.mask)
         first, latents = self.think(memory)
@@ -100,9 +103,10 @@ class IdentifierModel(nn.Module):
         return hidden
 
     def think(self, memory: Memory) -> tuple[Tensor, Tensor | None]:
-        """Run the category steps: the inputs before the first code (B, J + 1, d), the states (B, J, d).
+        """Run the category steps: inputs up to the first code (B, J + 1, d), category states (B, J, d).
 
-        Where the inputs are learned slots, the states come with any later pass: None here.
+        With learned slots as inputs no step is needed: the states are None, and are the first J outputs of
+        any pass over these inputs.
         """
         batch = len(memory.mask)
         inputs = self.start.expand(batch, 1, -1)
@@ -127,7 +131,7 @@ class IdentifierModel(nn.Module):
         *,
         alone: bool,
     ) -> Tensor:
-        """Scores (parents, choices) of one refinement of a packed pass."""
+        """Logits (parents, choices) of one refinement, from the states (B, T, d) of a packed pass."""
         states = hidden[step.query, step.row]
         if alone:
             own: Tensor = self.code_outputs[depth](states)
@@ -141,9 +145,9 @@ class IdentifierModel(nn.Module):
         return scores.index_put((step.legal_parent, step.legal), added, accumulate=True)
 
     def logits(self, depth: int, hidden: Tensor, projected: Tensor | None) -> Tensor:
-        """Scores (n, choices at depth + 1) of decoder states (n, d) that stand at ``depth``.
+        """Logits (n, choices at depth + 1) of decoder states (n, d) of prefixes of ``depth`` codes.
 
-        A prior that is projected onto a tree is not in them: it knows nodes, not codes.
+        A prior that is projected onto a tree is not in them: its terms belong to nodes, not to codes.
         """
         scores: Tensor = self.code_outputs[depth](hidden)
         if self.prior is None:

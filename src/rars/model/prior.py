@@ -1,8 +1,9 @@
 """The semantic prior: what the query vector alone says about identifiers, as logits.
 
-Owns: the similarity q . x(s) of a query vector to an identifier's reconstruction x(s), the sum of its
-codewords, divided among the codes of s. A model whose own part starts near zero starts as the untrained
-reconstruction retriever. Ignores how query vectors and codewords are made.
+Owns: the similarity q . x(s) of a query vector q to an identifier's reconstruction x(s), the sum of its
+codewords, divided among the codes of s. Logits are b_l x the decoder's own + a_l x the prior's; with small
+b_l an untrained model ranks items by the similarity to their reconstruction. Ignores how query vectors and
+codewords are made.
 
 Two forms (``model.prior``):
 
@@ -12,9 +13,9 @@ Two forms (``model.prior``):
 - ``identifiers``: there, the measure p0(s|q) ~ exp(beta q . x(s)) over the catalogue's identifiers is
   projected onto the tree, as relevance is (Eq. projection), and a child gets a_l log p0(v|u,q).
 
-The decoder's own part counts b_l times, little at first. Beta is calibrated before training. The scales a_l
-and b_l are learned with the decoder (``objective.prior = "inside"``), or on validation queries once the
-decoder has learned by itself (``"beside"``, ``rars.training.mixing``).
+Beta is calibrated before training (``rars.training.prepare``). The scales a_l and b_l are learned with the
+decoder (``objective.prior = "inside"``), or on validation queries once the decoder has learned by itself
+(``"beside"``, ``rars.training.mixing``).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class SemanticPrior(nn.Module):
     """Codewords, the learned scales of each depth, and (``projected`` form) the sharpness of the measure.
 
     ``scales`` is how much the prior counts, ``own`` how much the decoder's own logits beside it. END has no
-    codeword: what it stands for is zero.
+    codeword: its row is zero.
     """
 
     sharpness: Tensor
@@ -106,7 +107,7 @@ class PriorMeasure:
         found = np.zeros((len(vectors), 1), dtype=vectors.dtype)
         for depth, words in enumerate(self.codewords):
             terms = vectors @ words.T.astype(vectors.dtype)
-            # What goes on after its end has no choice left, and may have no slot: it adds nothing.
+            # Below an END there is only END, which may have no slot: one more column of zeros stands for it.
             terms = np.pad(terms, ((0, 0), (0, 1)))
             found = found.take(self._parents[depth], axis=1)
             found += terms.take(self._slots[depth], axis=1)
@@ -124,10 +125,10 @@ class PriorMeasure:
 
 @dataclass(frozen=True, eq=False)
 class _Contested:
-    """The nodes of one depth that have siblings: an only child takes all there is, and most are one.
+    """The c nodes of one depth that have siblings, in f families; an only child, as most are, has share 1.
 
-    ``node``   (c,) the nodes, in order; ``group`` (c,) which family each belongs to
-    ``first``  (f,) where each family begins in them; ``parent`` (f,) whose children they are
+    ``node``   (c,) the nodes, in order; ``group`` (c,) the family of each
+    ``first``  (f,) where each family begins in ``node``; ``parent`` (f,) its parent, one depth up
     """
 
     node: Ints
@@ -137,7 +138,7 @@ class _Contested:
 
     @classmethod
     def of(cls, pointers: Ints) -> _Contested:
-        """Of the child pointers of the depth above."""
+        """From child pointers (parents + 1,): where the children of each parent begin."""
         counts = np.diff(pointers)
         parent = np.flatnonzero(counts > 1)
         sizes = counts[parent]
@@ -148,7 +149,11 @@ class _Contested:
         )
 
     def divided(self, mass: Floats, eldest: Ints) -> tuple[Floats, Floats]:
-        """Log mass of all parents, and of every node as a share of its parent's, from that of nodes."""
+        """Log mass of parents (queries, parents) and log shares of nodes (queries, nodes).
+
+        ``mass`` (queries, nodes) is the nodes' log mass; ``eldest`` (parents,) the first child of each
+        parent, whose mass is that of a parent with one child.
+        """
         above, share = mass.take(eldest, axis=1), np.zeros_like(mass)
         if len(self.node):
             part = mass.take(self.node, axis=1)

@@ -1,4 +1,4 @@
-"""T5-family stacks for models that are trained already: the library's parameters, without its import.
+"""T5-family stacks for trained models: the parameters of ``transformers`` without importing it.
 
 Owns: the encoder and decoder blocks of T5, mT5 and umT5 with the parameter names of ``transformers``, for
 evaluation alone. Importing that library takes longer than importing torch, and a search needs none of it.
@@ -38,7 +38,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What a stack is made like; read from a saved configuration of the library."""
+    """The sizes and options of a stack, read from a saved configuration of the library."""
 
     vocabulary: int
     width: int
@@ -177,7 +177,7 @@ class Dense(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """A norm, the inner layers, and what came in."""
+    """x + F(norm x)."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 Owns: Eq. tree-score, a_l(v|u,q) = e_{l,v} . [h_l(q) * (1 + tanh c(u))] / sqrt(r) + beta_{l,v}, with
 h_l(q) = W_l h-bar(q) and c(u) the sum of position-specific prefix embeddings (zero at the root). Ignores
-targets and candidate sets (``rars.objectives.tree``). It is not part of the saved retriever.
+targets and candidate sets (``rars.objectives.tree``). It is not saved with the model.
 """
 
 from __future__ import annotations

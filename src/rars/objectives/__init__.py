@@ -3,7 +3,13 @@
 L = sum of weight x term over the terms that a recipe lists (``[[objective.terms]]``). RARS is full-SID
 likelihood, the resolution-aligned tree loss and the two category losses; its controls replace one of them.
 
-``TERMS`` is the one table: a new term is a file with a ``Term`` and a line here.
+Each term's file gives its equation, then its target, what it is normalised over, its weights and which
+parameters its gradient reaches. ``TERMS`` is the one table: a new term is a file with a ``Term`` and a line
+here.
+
+Notation: mu(d|q) is the relevance of item d to query q, summing to 1 over d; mu_l(v|q) the same projected
+onto prefixes v of l codes, mu_l(v|u,q) the share of child v in its parent u; s(d) the identifier of d, L its
+codes; p the decoder's, p_l the tree head's probabilities.
 """
 
 from __future__ import annotations

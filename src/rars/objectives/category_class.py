@@ -1,5 +1,7 @@
 """Category classification, L_cls (CaLIR's HSR): each latent state predicts its level's category.
 
+loss = - mean over relevant pairs (q, d) of sum_j log p(c_j(d) | c_{j-1}(d), z_j(q)), z_j the state of level j
+
 Target:            the category c_j(d) of every relevant item at every level it has
 Normalised over:   the children of the item's category one level up
 Weight:            every pair alike; summed over levels; mean over pairs

@@ -1,5 +1,8 @@
 """Multi-positive category alignment, L_con (CaLIR's QRE): latent states near all positive prototypes.
 
+loss = - mean over (query i, level j) of (1/|P_ij|) sum_{c in P_ij} log softmax_{c in B_j}(cos(z_ij, e_c)/t),
+z_ij the projected state, e_c the prototype of category c, t the temperature
+
 Target:            the set P_ij of categories of all relevant items of query i at level j, uniformly
 Normalised over:   the categories B_j present at the level in the batch
 Weight:            mean over (query, level) rows with a category

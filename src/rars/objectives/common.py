@@ -1,7 +1,10 @@
-"""What every loss term shares: what a term is, what it is given, its result, and sums inside ragged groups.
+"""What every loss term shares: its definition, its inputs, its result, and sums inside ragged groups.
 
 A term is a file: its settings, what it needs, and ``loss(found, batch, context, settings) -> Total``, put
 together as a ``Term``; one line in ``rars.objectives.TERMS`` gives it a name that recipes use.
+
+Owns: these four. Ignores which terms there are (``rars.objectives.TERMS``) and their weighted sum
+(``rars.training.loop``).
 
 A loss returns a sum over this process's part of the batch and the weight to divide by, which is that of the
 whole batch; so several processes that share a batch add up to what one would compute.
@@ -56,8 +59,8 @@ class Context:
     scores: Tensor | None = None
 
 
-class Asked(Section):
-    """Lists of items that a term wants scored: from where, how many a query, and how often anew."""
+class ListRequest(Section):
+    """The candidate lists that a term wants scored: from where, how many items, how often made anew."""
 
     source: str = "beam"
     """A name of ``rars.training.candidates.SOURCES``: beam, bm25, random or judged."""
@@ -74,7 +77,7 @@ Loss = Callable[[Pass, Batch, Context, Any], Total]
 class Term:
     """A loss term as recipes list it.
 
-    ``about``       one line; ``title`` what a figure calls it
+    ``about``       one line of help; ``title`` its name in figures
     ``settings``    its own settings, which stand beside its weight in a recipe
     ``weight``      how much it counts where a recipe does not say
     ``categories``  whether it needs the model's category states
@@ -91,11 +94,11 @@ class Term:
     categories: bool = False
     siblings: bool = False
     head: Callable[[IdentifierModel, Any], nn.Module] | None = None
-    candidates: Callable[[Any], Asked] | None = None
+    candidates: Callable[[Any], ListRequest] | None = None
 
 
 class PerToken(Section):
-    """Of a likelihood of whole identifiers."""
+    """The setting of terms that are likelihoods of whole identifiers."""
 
     per_token: bool = True
     """Divide by the number of codes, as T5's own loss does."""
@@ -106,7 +109,7 @@ class PerToken(Section):
 
 
 def group_logsumexp(values: Tensor, group: Tensor, n_groups: int) -> Tensor:
-    """Log of the summed exponentials of each group of a flat list; -inf for an empty group.
+    """(n_groups,): log of the summed exponentials of ``values`` (m,) in each ``group`` (m,); -inf if empty.
 
     >>> group_logsumexp(torch.tensor([0.0, 0.0, 3.0]), torch.tensor([0, 0, 2]), 3)
     tensor([0.6931,   -inf, 3.0000])
@@ -126,7 +129,7 @@ def legal_mask(step: Refinement, slots: int) -> Tensor:
 
 
 def decoder_log_probabilities(logits: Tensor, step: Refinement, normaliser: str) -> Tensor:
-    """Log p(v|q,u) (m,) of every relevance-bearing child under the decoder."""
+    """Log p(v|q,u) (m,) of every relevance-bearing child, from the decoder's logits (n, slots)."""
     if normaliser == "children":
         logits = logits.masked_fill(~legal_mask(step, logits.shape[1]), float("-inf"))
     return torch.log_softmax(logits, dim=-1)[step.parent, step.slot]
@@ -135,7 +138,7 @@ def decoder_log_probabilities(logits: Tensor, step: Refinement, normaliser: str)
 def negative_log_likelihood(
     found: Pass, batch: Batch, normaliser: str, weight: Callable[[Refinement], Tensor]
 ) -> Tensor:
-    """Minus the weighted log-probability of all relevance-bearing codes; ``weight``: of a depth's (m,)."""
+    """Minus the sum of weight x log p of all relevance-bearing children; ``weight`` gives a depth's (m,)."""
     total = found.logits[0].new_zeros(())
     for logits, step in zip(found.logits, batch.refinements, strict=True):
         chosen = decoder_log_probabilities(logits, step, normaliser)

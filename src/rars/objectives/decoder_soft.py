@@ -1,5 +1,7 @@
 """AR-decoder soft target: the projected local distributions applied to the decoder itself.
 
+loss = mean over queries q of sum_l sum_u mu_{l-1}(u|q) KL(mu_l(.|u,q) || p(.|q,u))
+
 Target:            mu_l(.|u,q) at every relevance-bearing parent
 Normalised over:   all catalogue-legal children of the parent
 Weight:            parent mass mu_{l-1}(u|q), summed over depths; mean over queries

@@ -1,6 +1,8 @@
 """Grouped soft target: complete identifiers weighted by relevance mass. Takes the place of ``full_sid``.
 
-Target:            sum_d mu(d|q) log p(s(d)|q), the query's relevance over whole identifiers
+loss = - mean over queries q of sum_d mu(d|q) (1/L) sum_l log p(s_l(d) | q, s_<l(d))
+
+Target:            mu(d|q), the query's relevance over whole identifiers
 Normalised over:   the choices possible at each depth (or the legal children: ``model.normaliser``)
 Weight:            mu(d|q); mean over queries (and over codes, ``per_token``)
 Gradient reaches:  decoder, code tables, encoder

@@ -1,5 +1,7 @@
 """Sampled tree: the tree head trained on drawn one-hot targets, the control for target noise.
 
+loss = - mean over queries q of sum_l sum_u mu_{l-1}(u|q) log p_l(v|u,q), v drawn from mu_l(.|u,q)
+
 Target:            one child drawn from mu_l(.|u,q) at every relevance-bearing parent; with ``one_path``, the
                    parents and children of one item drawn from mu(d|q) per query
 Normalised over:   the same candidates as ``tree``
@@ -21,7 +23,7 @@ from rars.objectives.siblings import HeadSettings, log_probabilities, tree_head
 
 
 class SampledSettings(HeadSettings):
-    """The tree head's, and what is drawn."""
+    """The settings of the tree head, and what is drawn."""
 
     one_path: bool = False
     """Draw one item a query and follow its path, instead of a child at every relevance-bearing parent."""
@@ -47,7 +49,7 @@ def loss(found: Pass, batch: Batch, context: Context, settings: SampledSettings)
 
 
 def draw(step: Refinement, generator: torch.Generator | None) -> Tensor:
-    """One child (an index into the refinement's edges) for every parent, drawn from its share."""
+    """(n,): for every parent one of its edges (an index of the m), drawn with probability ``share``."""
     noise = torch.rand(step.share.shape, generator=generator, dtype=torch.float64)
     # Exponential races: the smallest waiting time wins with probability proportional to the share.
     waiting = -torch.log1p(-noise).to(step.share.device) / step.share.double()

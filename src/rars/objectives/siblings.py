@@ -1,4 +1,4 @@
-"""Local competition: which children of a parent the tree head is normalised over (Eq. tree-posterior).
+"""Which children of a parent the tree head's softmax runs over (Eq. tree-posterior).
 
 Owns: the candidate set C_q(u), all relevance-bearing children plus chosen legal siblings, the log-probability
 of the relevance-bearing children in it, and the settings of whatever trains a tree head. Ignores targets.
@@ -8,9 +8,10 @@ of the relevance-bearing children in it, and the settings of whatever trains a t
 ``none``    relevance-bearing children alone
 ``all``     every legal child
 
-Shapes: n parents, m relevance-bearing children, k legal children in all, S slots of the depth. Two ways to
-the same (m,) result. Shallow parents have hundreds of legal children each: one matrix product (n, S) over
-all slots and a mask. Deep parents have a few: only the k legal edges are scored, as one flat list.
+Shapes: n parents, m relevance-bearing children, k legal children in all, S slots of the depth
+(``rars.model.batch.Refinement``). Two ways to the same (m,) result. ``_dense``: shallow parents have hundreds
+of legal children each; one matrix product gives (n, S) scores of all slots, the illegal ones are masked.
+``_ragged``: deep parents have a few; only the k legal children are scored, as one flat list.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def _dense(
     generator: torch.Generator | None,
     settings: HeadSettings,
 ) -> Tensor:
-    """By the whole matrix: scores and masks (n, S)."""
+    """Log-probabilities (m,) by the whole matrix: scores and masks are (n, S)."""
     scores = head.scores(depth, contexts) / settings.temperature
     relevant = torch.zeros_like(scores, dtype=torch.bool)
     relevant[step.parent, step.slot] = True
@@ -92,13 +93,17 @@ def _ragged(
     generator: torch.Generator | None,
     settings: HeadSettings,
 ) -> Tensor:
-    """By flat lists: ``own`` (m,) of the relevance-bearing children, ``scores`` (k - m,) of their rivals."""
+    """Log-probabilities (m,) by flat lists.
+
+    ``own`` (m,) are scores of relevance-bearing children, ``scores`` (k - m,) those of their rivals,
+    ``owner`` (k - m,) the rivals' parents.
+    """
     slots, parents = len(head.biases[depth]), len(step.mass)
     own = head.scores_at(depth, contexts, step.parent, step.slot) / settings.temperature
     normaliser = group_logsumexp(own, step.parent, parents)
     if settings.siblings != "none":
         owner = step.legal_parent
-        # Legal children that are not relevance-bearing: both lists are sorted by (parent, slot).
+        # Legal children that are not relevance-bearing; (parent, slot) as one number names a child.
         edge = owner * slots + step.legal
         rival = ~torch.isin(edge, step.parent * slots + step.slot, assume_unique=True)
         owner, slot = owner[rival], step.legal[rival]
@@ -116,14 +121,14 @@ def _ragged(
 def _preference(
     scores: Tensor, generator: torch.Generator | None, settings: HeadSettings
 ) -> Tensor:
-    """What siblings are chosen by: the head's own scores, or chance."""
+    """Keys, in the shape of ``scores``, whose largest siblings are chosen: the scores, or random numbers."""
     if settings.siblings == "high":
         return scores.detach()
     return torch.rand(scores.shape, generator=generator, dtype=scores.dtype).to(scores.device)
 
 
 def _top_of_groups(key: Tensor, group: Tensor, n_groups: int, most: int) -> Tensor:
-    """Indices of the ``most`` largest keys of every group; groups are sorted."""
+    """Indices into ``key`` (r,) of the ``most`` largest of every group; ``group`` (r,) is sorted."""
     counts = torch.bincount(group, minlength=n_groups)
     if not len(counts) or int(counts.max()) <= most:
         return torch.arange(len(key), device=key.device)

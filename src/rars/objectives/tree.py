@@ -1,5 +1,7 @@
 """Resolution-aligned relevance supervision, L_tree (Eq. tree-loss): the loss RARS adds.
 
+loss = mean over queries q of sum_l sum_u mu_{l-1}(u|q) KL(mu_l(.|u,q) || p_l(.|u,q))
+
 Target:            mu_l(.|u,q) at every relevance-bearing parent
 Normalised over:   all relevance-bearing children and chosen legal siblings (``siblings``)
 Weight:            parent mass mu_{l-1}(u|q), summed over depths; mean over queries

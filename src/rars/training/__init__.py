@@ -1,1 +1,1 @@
-"""Packed batches, the loop, checkpoints and exact resume, the journal."""
+"""Training: packed batches, candidate lists, pseudo-queries, the loop with exact resume, the journal."""

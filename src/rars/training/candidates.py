@@ -11,6 +11,8 @@ beam       the model's own best identifiers, by its beam as it is now
 =========  ============================================================================================
 
 A query's list holds all its relevant items and up to ``count`` others. Only judged queries get others.
+
+Lists are ragged: kept as flat arrays (m,) over all queries, sorted by query, then catalogue row.
 """
 
 from __future__ import annotations
@@ -25,20 +27,25 @@ import numpy as np
 from rars import artifacts
 from rars.arrays import Floats, Ints
 from rars.errors import RarsError
-from rars.objectives.common import Asked
-from rars.training.packing import Lists, TrainingSet, training_set
+from rars.objectives.common import ListRequest
+from rars.training.packing import CandidateLists, TrainingSet, training_set
 from rars.tree import Relevance
 
 KIND = "candidates"
 _DEPTH = 100
-"""Places of a ranking that are looked at, where a list needs fewer."""
+"""Places of a ranking that are looked at, at the least: relevant items among them are no negatives."""
 
 Ranker = Callable[[Sequence[str], int], Sequence[Ints]]
 """Texts to catalogue rows, best first."""
 
 
 class Mined(NamedTuple):
-    """Listed items, (m,) each: query (row of the training set), catalogue row, rank (-1: none)."""
+    """(query, item) pairs, flat: three arrays (m,).
+
+    ``query``  its row in the training set
+    ``item``   the catalogue row
+    ``rank``   the item's place in the source's ranking, from 0; -1 where the source does not rank
+    """
 
     query: Ints
     item: Ints
@@ -46,13 +53,13 @@ class Mined(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Mine:
-    """What lists are made from.
+class MiningInputs:
+    """What candidate lists are made from.
 
-    ``texts``      of the judged queries, the first of the training set
+    ``texts``      (j,) of the judged queries, which are the first j rows of the training set
     ``relevance``  of all training queries
-    ``refused``    (pairs,) query and item of the pairs judged irrelevant
-    ``rankers``    what ranks the catalogue for a text, by name: ``bm25``, and ``beam`` as the model is now
+    ``refused``    (pairs,) query and (pairs,) item of what was judged irrelevant
+    ``rankers``    what ranks the catalogue for texts, by source: ``bm25``; ``beam``, the model as it is now
     """
 
     texts: Sequence[str]
@@ -65,14 +72,19 @@ class Mine:
 
 @dataclass(frozen=True)
 class Source:
-    """A place that listed items come from; ``follows`` the model, so that lists grow old."""
+    """Where listed items come from.
+
+    ``mine``     (inputs, count, random numbers) -> pairs, the best of each query first; more than ``count`` a
+                 query and relevant items among them do no harm
+    ``follows``  whether lists depend on the model's weights and are made anew as it learns
+    """
 
     about: str
-    mine: Callable[[Mine, int, np.random.Generator], Mined]
+    mine: Callable[[MiningInputs, int, np.random.Generator], Mined]
     follows: bool = False
 
 
-def _random(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+def _random(mine: MiningInputs, count: int, rng: np.random.Generator) -> Mined:
     n = len(mine.texts)
     # A few more than asked for: relevant ones and repetitions are dropped later.
     drawn = rng.integers(mine.n_items, size=(n, 2 * count + 8))
@@ -80,14 +92,14 @@ def _random(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
     return Mined(query, drawn.ravel(), np.full(len(query), -1))
 
 
-def _judged(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+def _judged(mine: MiningInputs, count: int, rng: np.random.Generator) -> Mined:
     query, item = mine.refused
     order = rng.permutation(len(query))
     return Mined(query[order], item[order], np.full(len(query), -1))
 
 
-def _ranked(name: str) -> Callable[[Mine, int, np.random.Generator], Mined]:
-    def mine_from(mine: Mine, count: int, rng: np.random.Generator) -> Mined:
+def _ranked(name: str) -> Callable[[MiningInputs, int, np.random.Generator], Mined]:
+    def mine_from(mine: MiningInputs, count: int, rng: np.random.Generator) -> Mined:
         if name not in mine.rankers:
             raise RarsError(
                 f"Candidates from {name!r} need a catalogue that can be searched with it."
@@ -111,22 +123,22 @@ SOURCES: dict[str, Source] = {
 
 def lists_of(
     data: TrainingSet,
-    mine: Mine,
-    asked: Asked,
+    mine: MiningInputs,
+    asked: ListRequest,
     epoch: int,
     folder: Path,
     *,
     owner: str = "",
     write: bool = True,
-) -> Lists:
+) -> CandidateLists:
     """The lists of a term for an epoch: those kept in ``folder`` if they are of it, else mined and kept.
 
-    ``owner`` is the digest of data and recipe that kept lists belong to: those of another are mined anew.
+    ``owner`` is the digest of data and recipe: lists kept by another owner are mined anew.
     """
     known = _kept(folder, epoch, owner)
     if known is None:
         rng = np.random.default_rng([mine.seed, 13, epoch])
-        known = beside(
+        known = with_relevant(
             mine.relevance, SOURCES[asked.source].mine(mine, asked.count, rng), asked.count
         )
         if write:
@@ -134,11 +146,12 @@ def lists_of(
     return packed_lists(data, mine.relevance, known)
 
 
-def beside(relevance: Relevance, mined: Mined, count: int) -> Mined:
-    """All relevant items, and of the mined ones that are not relevant the first ``count`` a query.
+def with_relevant(relevance: Relevance, mined: Mined, count: int) -> Mined:
+    """All relevant pairs, and of each query's other mined pairs the first ``count``; sorted by query, item.
 
-    A relevant item that was mined has its place in the ranking, the others have -1.
+    A relevant item that was mined too keeps its rank, one that was not gets -1.
     """
+    # (query, item) as one number: ``own`` (relevant pairs,), ``key`` (mined pairs,).
     n_items = 1 + int(max(mined.item.max(initial=0), relevance.item.max(initial=0)))
     own = relevance.row.astype(np.int64) * n_items + relevance.item
     key = mined.query.astype(np.int64) * n_items + mined.item
@@ -164,8 +177,8 @@ def beside(relevance: Relevance, mined: Mined, count: int) -> Mined:
     return Mined(key[order] // n_items, key[order] % n_items, rank[order])
 
 
-def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> Lists:
-    """Listed items in the shape of a training set, so that they are packed and decoded like positives."""
+def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> CandidateLists:
+    """Listed pairs (m,) as a training set of their own, so that they are packed like positives."""
     flat = Relevance.of(listed.query, listed.item, np.ones(len(listed.item)))
     made = training_set(
         data.tree,
@@ -183,8 +196,9 @@ def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> List
     last = made.levels[-1]
     owner = np.repeat(np.arange(len(last.start) - 1), np.diff(last.start))
     width = data.tree.n_leaves
+    # (m,) each pair's entry in the last level: entries are sorted by (query, leaf), as one number.
     entry = np.searchsorted(owner * width + last.node, flat.row.astype(np.int64) * width + leaf)
-    return Lists(
+    return CandidateLists(
         data=made,
         start=np.searchsorted(flat.row, np.arange(len(data) + 1)),
         item=flat.item,
@@ -195,7 +209,7 @@ def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> List
 
 
 def _masses(relevance: Relevance, flat: Relevance) -> Floats:
-    """mu(d|q) of listed pairs; 0 where an item is not relevant."""
+    """(m,) mu(d|q) of the listed pairs ``flat``; 0 where an item is not relevant."""
     size = 1 + int(flat.item.max(initial=0))
     known = relevance.row.astype(np.int64) * size + relevance.item
     order = np.argsort(known, kind="stable")

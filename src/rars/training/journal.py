@@ -1,7 +1,7 @@
-"""The journal of a run: one JSON line per logged step, every loss term, never rewritten while it grows.
+"""The journal of a run: one JSON line per step with every loss term, and one per validation.
 
 Owns: ``journal.jsonl``. After a kill, lines beyond the checkpoint that training goes on from are dropped, so
-the journal tells of one uninterrupted run.
+the journal tells of one uninterrupted run. Ignores what the numbers mean.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rars.errors import RarsError
 
 
 class Journal:
-    """Appends lines; opened at a step, it forgets later ones. With ``board``, TensorBoard sees them too."""
+    """Appends lines; opened at a step, it drops later ones. With ``board``, TensorBoard gets them too."""
 
     def __init__(self, path: Path, step: int, *, board: bool = False) -> None:
         self.path = path

@@ -1,7 +1,8 @@
 """The training loop: packed batches, AdamW, cosine schedule, phases, exact resume.
 
-Owns: the order of things in a step and what happens when something goes wrong. Ignores where queries come
-from (``prepare``) and what the losses are (``rars.objectives``).
+Owns: a step from batch to update, when to save, validate and mine lists, and what happens when the loss is
+not finite or the process is stopped. Ignores where queries come from (``prepare``) and what the losses are
+(``rars.objectives``). Trained is L = sum of weight x term over the terms of a phase (Eq. objective).
 
 Every random choice of a step follows from (seed, step): a run killed at any moment and started again goes on
 from its newest checkpoint to bit-identical weights. Several processes share each batch; a loss is a
@@ -33,13 +34,13 @@ from rars.errors import RarsError, Stopped
 from rars.model.batch import Batch, Candidates, moved
 from rars.model.identifier_model import IdentifierModel, Pass
 from rars.objectives import TERMS
-from rars.objectives.common import Asked, Context, Total, decoder_log_probabilities
+from rars.objectives.common import Context, ListRequest, Total, decoder_log_probabilities
 from rars.training import checkpoint
-from rars.training.candidates import SOURCES, Mine, Ranker, lists_of
+from rars.training.candidates import SOURCES, MiningInputs, Ranker, lists_of
 from rars.training.checkpoint import Position
 from rars.training.journal import Journal
-from rars.training.packing import Lists, TrainingSet, pack, pack_lists
-from rars.training.sampler import Taken, batches
+from rars.training.packing import CandidateLists, TrainingSet, pack, pack_lists
+from rars.training.sampler import QueryRange, batches
 
 # Saving may take at most this share of the time: large models are saved less often.
 _SAVING_SHARE = 0.05
@@ -49,7 +50,7 @@ Validate = Callable[[IdentifierModel], float]
 
 
 class TrainingModel(nn.Module):
-    """The model and what its loss terms train for themselves, which is dropped afterwards.
+    """The model with the heads of its loss terms (``Term.head``), which are dropped after training.
 
     ``alone``  train the decoder without the model's prior
     """
@@ -77,7 +78,7 @@ class TrainingModel(nn.Module):
         )
 
     @property
-    def asked(self) -> dict[str, Asked]:
+    def asked(self) -> dict[str, ListRequest]:
         """The lists of items that terms want scored, by the term's name."""
         made = ((one, TERMS[one.term].candidates) for one in self.terms)
         return {one.name: wanted(one.own) for one, wanted in made if wanted is not None}
@@ -122,7 +123,7 @@ class TrainingModel(nn.Module):
 
 
 def _head(one: TermSettings) -> str:
-    """What the head of a term is kept under: no name that a module has already."""
+    """The key of a term's head in ``heads``; the prefix keeps it from meeting a name of ``nn.ModuleDict``."""
     return f"of-{one.name}"
 
 
@@ -130,14 +131,15 @@ def _head(one: TermSettings) -> str:
 class Plan:
     """What a phase trains on and where it is kept.
 
-    ``taken``    which stretches of ``data`` an epoch takes
-    ``first``    the epoch the phase begins with; ``step`` likewise
+    ``taken``    which queries of ``data`` an epoch takes
+    ``first``    the number of its first epoch, ``step`` of its first step, counted through all phases
     ``source``   the digest of data, identifiers and recipe: a checkpoint of another source is refused
-    ``mine``     what lists of candidates are made from; ``rankers`` of the model as it is now
+    ``mine``     what candidate lists are made from
+    ``rankers``  model -> rankers of the catalogue, for sources that follow the model
     """
 
     data: TrainingSet
-    taken: tuple[Taken, ...]
+    taken: tuple[QueryRange, ...]
     loop: LoopSettings
     settings: TrainingSettings
     folder: Path
@@ -146,7 +148,7 @@ class Plan:
     name: str = "training"
     first: int = 0
     step: int = 0
-    mine: Mine | None = None
+    mine: MiningInputs | None = None
     rankers: Callable[[IdentifierModel], Mapping[str, Ranker]] | None = None
     marks: dict[str, Any] = field(default_factory=dict)
     """What every line of the journal says beside the numbers: the phase's name, where there are several."""
@@ -202,7 +204,7 @@ def train(
 
 
 class _Run:
-    """One uninterrupted stretch of training."""
+    """Training from a position to the end of the phase, in one process without interruption."""
 
     def __init__(
         self,
@@ -222,7 +224,7 @@ class _Run:
         self.saved_at = time.monotonic()
         self.interval = plan.settings.checkpoint_seconds
         self.rank, self.world = accelerator.process_index, accelerator.num_processes
-        self.lists: dict[str, Lists] = {}
+        self.lists: dict[str, CandidateLists] = {}
 
     def go(self, at: Position) -> Position:
         plan, loop = self.plan, self.plan.loop
@@ -272,10 +274,10 @@ class _Run:
         )
 
     def _mine(self, at: Position) -> None:
-        """Make the lists that terms ask for, where those there are have grown old.
+        """Make the candidate lists that terms ask for, if there are none yet or they are due to be made anew.
 
-        Lists of the model follow its weights at the start of an epoch: these are saved first, so that a
-        resumed run never needs lists of weights that it does not have.
+        Lists from the model's beam depend on its weights at the start of an epoch. Those weights are saved
+        first, so that a resumed run starts no earlier than its lists.
         """
         plan, mine = self.plan, self.plan.mine
         for name, asked in self.model.asked.items():
@@ -340,10 +342,10 @@ class _Run:
 
     def _packed(self, whole: Any) -> Batch:
         """The part of a batch that this process computes, with the lists terms asked for, on its device."""
-        mine = whole[self.rank :: self.world]
-        batch = pack(self.plan.data, mine, whole=whole, pad_token=self.plan.pad_token)
+        own = whole[self.rank :: self.world]
+        batch = pack(self.plan.data, own, whole=whole, pad_token=self.plan.pad_token)
         if self.lists:
-            lists = {name: pack_lists(one, mine) for name, one in self.lists.items()}
+            lists = {name: pack_lists(one, own) for name, one in self.lists.items()}
             batch = replace(batch, candidates=lists)
         return moved(batch, self.accelerator.device)
 

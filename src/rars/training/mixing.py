@@ -1,11 +1,12 @@
-"""How much the prior and the decoder count, learned on queries that neither has seen.
+"""Weights of the prior and of the decoder at each depth, learned on queries that neither has seen.
 
 Owns: the scales a_l of the prior and b_l of the decoder's own logits (``rars.model.prior``) for a decoder
 that learned by itself: those under which held-out relevance is most likely,
 
     min over a, b > 0 of  - sum over q, l, v of mu_l(v|q) log softmax_v(b_l own_l(v|u) + a_l prior_l(v|u)).
 
-Training queries would overrate both: the decoder is fitted to them, and the query vectors may be.
+Training queries would overrate both: the decoder is fitted to them, and the query vectors may be. Ignores how
+the decoder was trained.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ _QUERIES = 1000
 _BATCH = 32
 _STEPS = 50
 _CAUTION = 1.0
-"""Where a few queries say little, the scales stay near their start: as many queries as this one weighs."""
+"""Weight of the squared distance of the log scales from their start, against chance in few queries."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Some queries, and what each side says of them: logits for each depth."""
+    """Some queries, the decoder's own logits (``alone``) and the prior's: per depth (parents, choices)."""
 
     batch: Batch
     alone: Pass
@@ -42,14 +43,14 @@ class _Part:
 
     def mixed(self, scales: Tensor, own: Tensor) -> Pass:
         logits = tuple(
-            b * mine + a * theirs
-            for a, b, mine, theirs in zip(scales, own, self.alone.logits, self.prior, strict=True)
+            b * decoder + a * prior
+            for a, b, decoder, prior in zip(scales, own, self.alone.logits, self.prior, strict=True)
         )
         return replace(self.alone, logits=logits)
 
 
 def mix(model: IdentifierModel, held_out: TrainingSet, normaliser: str) -> None:
-    """Set the scales of a model's prior and of its own part."""
+    """Set the scales of a model's prior and of its own part to those that fit the held-out queries best."""
     assert model.prior is not None
     parts = _parts(model, held_out)
     context = Context(normaliser=normaliser)

@@ -1,7 +1,11 @@
 """From judgments to batches: whole queries with the prefix trees of their relevant identifiers.
 
-Owns: the training set as flat arrays (made once), and cutting a batch out of it (every step, vectorised over
-queries and entries). Ignores the model and the losses.
+Owns: the training set as flat arrays (made once, mu_l(z|q) of Eq. projection), and cutting a batch out of it
+(every step, vectorised over queries and entries). Ignores the model and the losses.
+
+Ragged arrays: at each depth an entry is a pair of a query and one of its relevance-bearing nodes. The entries
+of all queries stand in one flat array, sorted by query, then node; those of query q are
+``start[q] : start[q + 1]``. A batch takes the entries of its queries and numbers them anew.
 
 The relevance-bearing nodes of a query, at every depth, are exactly the rows its decoder pass needs: each
 distinct prefix once, seeing its ancestors, at the position of its depth. Targets are read off the same
@@ -27,10 +31,15 @@ from rars.tree.categories import CategoryTree
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The relevance-bearing nodes of one depth for all training queries, with where each query begins.
+    """The relevance-bearing nodes of one depth, of all training queries; e entries in all.
 
-    ``start`` (queries + 1,); the others (entries,): node, its code's slot, whether the decoder goes on
-    below it, mass, pairs below, parent entry.
+    ``start``   (queries + 1,) where each query's entries begin
+    ``node``    (e,) the node of the tree at this depth
+    ``slot``    (e,) the slot of its last code
+    ``alive``   (e,) whether its children are predicted: its identifiers go on, and something is to choose
+    ``mass``    (e,) mu_l(z|q)
+    ``pairs``   (e,) how many of the query's relevant items are below it
+    ``parent``  (e,) the entry of its parent, one depth up
     """
 
     start: Ints
@@ -44,7 +53,16 @@ class Entries:
 
 @dataclass(frozen=True, eq=False)
 class TrainingSet:
-    """Queries with their texts, vectors, relevance and categories, ready to be cut into batches."""
+    """n queries with their texts, vectors, relevance and categories, ready to be cut into batches.
+
+    ``levels``         the entries of depth 0 (the root, one a query) to L (leaves)
+    ``tokens``         n arrays of token ids
+    ``weight``         (n,) how much each query counts
+    ``vectors``        (n, v) frozen sentence vectors, ``projected`` (n, c) the same in codeword space
+    ``categories``     the entries of each category level
+    ``latent_rows``    decoder rows before the one that predicts the first code
+    ``with_siblings``  whether batches hold all legal children
+    """
 
     tree: PrefixTree
     vocabulary: SidVocabulary
@@ -54,7 +72,7 @@ class TrainingSet:
     vectors: Floats | None = None
     projected: Floats | None = None
     measure: PriorMeasure | None = None
-    """What a prior over identifiers says of the tree."""
+    """The prior over identifiers, whose shares a batch then holds; None to train without."""
     categories: tuple[Entries, ...] = ()
     latent_rows: int = 0
     with_siblings: bool = True
@@ -88,8 +106,8 @@ def training_set(
     """Project every query's relevance once; ``tokens`` are in the order of ``relevance.queries``.
 
     ``latent_rows`` are decoder rows before the first code, those of ``categories`` unless given.
-    ``skip_decided`` leaves out prefixes with one identifier below them: right where a code competes with its
-    legal siblings alone.
+    ``skip_decided`` leaves out prefixes with one identifier below them, which is exact where a code competes
+    with its legal siblings alone. ``rest`` are further fields of the training set.
     """
     counted = project(tree, replace(relevance, mass=np.ones_like(relevance.mass)))
     levels = _entries(tree, vocabulary, project(tree, relevance), counted, skip_decided)
@@ -147,7 +165,7 @@ def _category_entries(categories: CategoryTree, relevance: Relevance) -> tuple[E
 def pack(
     data: TrainingSet, queries: Ints, *, whole: Ints | None = None, pad_token: int = 0
 ) -> Batch:
-    """Cut out a batch: these queries, as this process's part of the ``whole`` batch."""
+    """Cut out a batch of ``queries`` (B,) (row numbers), this process's part of the ``whole`` batch."""
     whole = queries if whole is None else whole
     packed = _refinements(data, queries)
     tokens, mask = padded([data.tokens[q] for q in queries], pad_token)
@@ -170,13 +188,13 @@ def pack(
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
-    """Items beside the relevant ones for some queries, in the shape of a training set of their own.
+class CandidateLists:
+    """The candidate lists of all training queries, m items in all, as a training set of their own.
 
-    ``data``   every listed item as a positive, so that its prefixes are packed and decoded like those
-    ``start``  (queries + 1,) where each query's list begins in the arrays below, (listed,)
-    ``item``, ``mass``, ``rank``  as in ``Candidates``
-    ``entry``  its leaf's entry in the last level of ``data``
+    ``data``   the lists with every listed item as a positive, so that they are packed like positives
+    ``start``  (queries + 1,) where each query's list begins in the arrays below
+    ``item``, ``mass``, ``rank``  (m,) as in ``rars.model.batch.Candidates``
+    ``entry``  (m,) the entry of its leaf in the last level of ``data``
     """
 
     data: TrainingSet
@@ -187,13 +205,13 @@ class Lists:
     entry: Ints
 
 
-def pack_lists(lists: Lists, queries: Ints) -> Candidates:
-    """Cut out the lists of the queries of a batch; queries beyond those that have lists get none."""
+def pack_lists(lists: CandidateLists, queries: Ints) -> Candidates:
+    """Cut out the lists of a batch's ``queries`` (B,), m items in all."""
     data = lists.data
     packed = _refinements(data, queries)
     positions, visible = _visibility(data, len(queries), packed)
     index, query = _cut(lists.start, queries)
-    # From each listed item's leaf up: which edge of every refinement its path takes.
+    # From each listed item's leaf up: ``edges`` (m, L), which edge of every refinement its path takes.
     entry = lists.entry[index]
     edges = np.empty((len(index), data.tree.depth), dtype=np.int64)
     for depth in range(data.tree.depth, 0, -1):
@@ -214,7 +232,7 @@ def pack_lists(lists: Lists, queries: Ints) -> Candidates:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The n decoder rows of one depth: (n,) query and row of each, (n, depth) the rows on its path."""
+    """The n decoder rows of prefixes of l codes: (n,) query and row, (n, l + 1) rows from the root to it."""
 
     query: Ints
     row: Ints
@@ -223,11 +241,11 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Packed:
-    """The refinements of a batch and where everything stands in the decoder pass.
+    """The refinements of a batch, and which decoder rows and edges its entries became.
 
-    ``rows``     decoder rows of the longest query
-    ``placed``   the rows of each depth
-    ``edge_of``  for each depth, (entries of the batch,) the edge each entry one depth down became; -1 if none
+    ``rows``     T, the decoder rows of the longest query
+    ``placed``   the decoder rows of each depth
+    ``edge_of``  for each refinement, (the batch's entries one depth down,) the edge each became; -1: none
     """
 
     refinements: tuple[Refinement, ...]
@@ -239,13 +257,14 @@ class _Packed:
 def _refinements(data: TrainingSet, queries: Ints) -> _Packed:
     """Walk down the queries' prefix trees, all queries at once.
 
-    At each depth there are n live parents and m entries one level down, of which m' have a live parent:
+    At each depth there are n live parents (entries with a decoder row) and m entries one level down, of which
+    m' have a live parent and become the edges of the refinement:
 
-    ``index``, ``query``  (n,) the parents' entries in ``above``, and whose they are
-    ``place``             (entries of this depth,) each one's number among the live parents, -1 if it ended
+    ``index``, ``query``  (n,) the parents' entries in ``above``, and their queries in the batch
+    ``place``             (the batch's entries of this depth,) number among the n live parents, -1 if not live
     ``codes``, ``path``   (n, depth) slots and decoder rows on the way to each parent
-    ``edge``              (n,) which of the m' edges above each parent is
-    ``used``              (queries,) decoder rows taken so far
+    ``edge``              (n,) which edge of the refinement above leads to each parent
+    ``used``              (B,) decoder rows taken so far
     """
     n = len(queries)
     used = np.full(n, data.latent_rows)
@@ -299,7 +318,7 @@ def _refinements(data: TrainingSet, queries: Ints) -> _Packed:
 
 
 def _legal(data: TrainingSet, depth: int, nodes: Ints) -> tuple[Ints, Ints, Ints]:
-    """All legal children of nodes at ``depth``: which of ``nodes`` owns each, the child, its slot."""
+    """All k legal children of ``nodes`` (n,) at ``depth``: index into ``nodes``, child, slot, (k,) each."""
     if not data.with_siblings:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing, nothing
@@ -313,7 +332,7 @@ def _legal(data: TrainingSet, depth: int, nodes: Ints) -> tuple[Ints, Ints, Ints
 
 
 def _prior(data: TrainingSet, queries: Ints) -> tuple[Floats, ...] | None:
-    """Log p0(v|u,q) of every node for every query of a batch, where the prior is projected."""
+    """For each depth, (B, nodes) log p0(v|u,q) of every node; None unless the prior is projected."""
     if data.measure is None:
         return None
     assert data.projected is not None
@@ -350,7 +369,7 @@ def _category_targets(
 
 
 def _cut(start: Ints, queries: Ints) -> tuple[Ints, Ints]:
-    """The entries of some queries, in their order: (entry, index into ``queries``)."""
+    """The entries of ``queries`` (B,), query after query: (c,) entry and (c,) index into ``queries``."""
     counts = start[queries + 1] - start[queries]
     owner = np.repeat(np.arange(len(queries)), counts)
     first = np.cumsum(counts) - counts
@@ -358,14 +377,14 @@ def _cut(start: Ints, queries: Ints) -> tuple[Ints, Ints]:
 
 
 def _local(start: Ints, queries: Ints, entry: Ints, owner: Ints) -> Ints:
-    """Where ``_cut`` put each entry, given its owner."""
+    """Where in the result of ``_cut`` each ``entry`` stands; ``owner`` is its index into ``queries``."""
     counts = start[queries + 1] - start[queries]
     first = np.cumsum(counts) - counts
     return np.asarray(entry - start[queries][owner] + first[owner])
 
 
 def _rank(group: Ints) -> Ints:
-    """The place of each row inside its (sorted) group."""
+    """(r,): the place of each row inside its group; ``group`` (r,) is sorted."""
     first = np.searchsorted(group, group)
     return np.arange(len(group)) - first
 

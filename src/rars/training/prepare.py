@@ -2,7 +2,7 @@
 
 Owns: which queries, texts, vectors and categories training sees: judged training queries, pseudo-queries and
 item texts. Validation judgments are read by ``held_out`` alone, for choosing checkpoints and for how much a
-prior counts; test judgments never are.
+prior counts; test judgments never are. Ignores losses and the loop.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tok
 from rars.objectives import TERMS
 from rars.progress import Advance
 from rars.training import pseudo
-from rars.training.candidates import Mine
+from rars.training.candidates import MiningInputs
 from rars.training.packing import Entries, TrainingSet, training_set
-from rars.training.sampler import Taken
+from rars.training.sampler import QueryRange
 from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree
 
@@ -47,24 +47,24 @@ _SCALES = tuple(2.0**power for power in np.arange(-2, 8.5, 0.5))
 class Prepared:
     """A fresh model, and what it is trained on.
 
-    ``judged``, ``pseudo``, ``indexing``  the stretches of ``data``: judged queries come first
+    ``judged``, ``pseudo``, ``indexing``  where in ``data`` judged queries, pseudo-queries, item texts are
     ``mine``      what lists of candidates are made from
     ``source``    the digest of everything that the weights depend on
     """
 
     ready: Ready
     data: TrainingSet
-    judged: Taken
-    pseudo: Taken
-    indexing: Taken
-    mine: Mine
+    judged: QueryRange
+    pseudo: QueryRange
+    indexing: QueryRange
+    mine: MiningInputs
     tree: PrefixTree
     categories: CategoryTree | None
     source: str
     tree_depths: int | None
 
-    def taken(self, loop: LoopSettings) -> tuple[Taken, ...]:
-        """What each epoch of a phase takes; without a judged query, every further one once."""
+    def taken(self, loop: LoopSettings) -> tuple[QueryRange, ...]:
+        """What each epoch of a phase takes: shares of the judged queries; without any, of the part itself."""
         base = (self.judged.stop - self.judged.start) * loop.judged
         judged = (self.judged,) if loop.judged else ()
         further = (
@@ -97,7 +97,7 @@ def prepare(
     phases = recipe.phases
     tree = PrefixTree.build(identifiers.codes)
     vocabulary = SidVocabulary.of(tree, identifiers.sizes)
-    asked = _Asked.of(dataset, recipe)
+    asked = _Queries.of(dataset, recipe)
     tokenizer = query_tokenizer(dataset, recipe, asked.texts[: asked.judged])
     vectors, projected = query_vectors(asked.texts, identifiers, recipe, advance, device=device)
     categories = category_tree(dataset, identifiers, recipe)
@@ -136,9 +136,9 @@ def prepare(
     return Prepared(
         ready=ready,
         data=data,
-        judged=Taken(0, ends[0]),
-        pseudo=Taken(ends[0], ends[1]),
-        indexing=Taken(ends[1], ends[2]),
+        judged=QueryRange(0, ends[0]),
+        pseudo=QueryRange(ends[0], ends[1]),
+        indexing=QueryRange(ends[1], ends[2]),
         mine=_mine(dataset, recipe, asked, relevance),
         tree=tree,
         categories=categories,
@@ -148,7 +148,7 @@ def prepare(
 
 
 def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) -> str:
-    """Of all that the weights depend on; how a system is called and searched is no part of it."""
+    """The digest of all that the weights depend on: data, identifiers, recipe (but for name and search)."""
     settings = recipe.model_dump(mode="json")
     kept = {key: settings[key] for key in ("identifiers", "model", "objective", "training")}
     codes = hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()
@@ -156,7 +156,7 @@ def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) ->
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Queries:
     """All training queries: judged ones, then pseudo-queries, then item texts.
 
     ``texts``   of all; ``judged``, ``pseudo``, ``indexing`` how many there are of each kind
@@ -174,7 +174,7 @@ class _Asked:
     indexing: int
 
     @classmethod
-    def of(cls, dataset: Dataset, recipe: Recipe) -> _Asked:
+    def of(cls, dataset: Dataset, recipe: Recipe) -> _Queries:
         phases = recipe.phases
         query, item, rho = dataset.positives("train", recipe.objective.relevance)
         made_up = any(phase.loop.pseudo.share or phase.loop.indexing.share for phase in phases)
@@ -205,16 +205,16 @@ class _Asked:
 
 
 def _pool_size(phases: Sequence[Phase], base: int, items: int) -> int:
-    """How many pseudo-queries all epochs can use, at most two an item."""
+    """How many pseudo-queries are made: as many as all epochs can use, at most two an item."""
     wanted = sum(round(one.loop.pseudo.share * base * one.loop.epochs) for one in phases)
     return min(wanted, 2 * items)
 
 
-def _mine(dataset: Dataset, recipe: Recipe, asked: _Asked, relevance: Relevance) -> Mine:
+def _mine(dataset: Dataset, recipe: Recipe, asked: _Queries, relevance: Relevance) -> MiningInputs:
     judged = dataset.judged("train")
     refused = judged.where(judged.grade <= 0)
     refused = refused.where(np.isin(refused.query, asked.queries))
-    return Mine(
+    return MiningInputs(
         texts=asked.texts[: asked.judged],
         relevance=relevance,
         refused=(np.searchsorted(asked.queries, refused.query), refused.item),
@@ -251,10 +251,10 @@ def held_out(
 
 
 def calibrate(prior: SemanticPrior, data: TrainingSet, pool: int) -> None:
-    """Start the prior as sharp as it alone explains training identifiers best.
+    """Scale the prior so that it alone explains the training identifiers best (largest likelihood).
 
     Similarities of unit vectors are small: taken as they are, the softmax over them is nearly flat, and the
-    first steps of training would drown the prior. ``pool``: calibrate on the first so many queries.
+    first steps of training would drown the prior. It is calibrated on a sample of the first ``pool`` queries.
     """
     leaves = data.tree.n_leaves
     sample = max(1, min(_SAMPLE, _CELLS // leaves)) if prior.projected else _SAMPLE
@@ -273,7 +273,10 @@ def calibrate(prior: SemanticPrior, data: TrainingSet, pool: int) -> None:
 
 
 def _sharpest(similar: Tensor, level: Entries, chosen: Ints, *, node: bool) -> float:
-    """The factor at which a softmax over similarities (queries, choices) fits the relevance best."""
+    """The factor at which a softmax over similarities (queries, choices) fits the relevance best.
+
+    Row i of ``similar`` is query ``chosen[i]``; ``level`` has its relevance, over nodes or over slots.
+    """
     entry = np.concatenate([np.arange(*level.start[q : q + 2]) for q in chosen])
     row = np.repeat(np.arange(len(chosen)), np.diff(level.start)[chosen])
     choice = (level.node if node else level.slot)[entry]

@@ -2,7 +2,7 @@
 
 Owns: how an item's title, brand, category and attributes become something a person might type, and which
 items that is relevant to: all those that hold each of its words, for "black boots" is no more about the item
-it was made from than about any other black boot. Deterministic in the seed.
+it was made from than about any other black boot. Deterministic in the seed. Ignores judgments.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ from rars.data.words import indexed, words
 _FIELDS = ["title", "brand", "color", "category", "attributes"]
 _SHORTEST, _LONGEST = 2, 5
 _TYPED = 24
-"""Characters of the longest attribute that people would type."""
+"""Characters of the longest attribute that goes into a query."""
 _MOST = 16
-"""Positives of a pseudo-query; of more, a random choice."""
+"""Positives a pseudo-query has at the most; of more, a random choice."""
 _LOOKED = 1 << 12
-"""Candidates looked at for a pseudo-query; of more, a random choice..."""
+"""Items looked at for one pseudo-query at the most; of more, an even sample."""
 _CELLS = 1 << 22
-"""...and for all that are looked at together."""
+"""Items looked at in one block of pseudo-queries, about."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Pseudo-queries, and the items they are relevant to.
+    """n pseudo-queries, and the items they are relevant to as flat (query, item) pairs.
 
-    ``texts``   of the queries
-    ``source``  (queries,) the item each was made from
-    ``query``   (pairs,) increasing; ``item`` (pairs,): its positives, the source among them
+    ``texts``   (n,) of the queries
+    ``source``  (n,) the item each was made from
+    ``query``   (pairs,) index into ``texts``, non-decreasing
+    ``item``    (pairs,) a positive of it; every source is among them
     """
 
     texts: list[str]
@@ -55,7 +56,7 @@ def pool(dataset: Dataset, count: int, seed: int) -> Pool:
     source = np.concatenate([rng.permutation(dataset.n_items) for _ in range(rounds)])[:count]
     table = dataset.items(_FIELDS)
     texts = [query_of(row, rng) for row in table.take(pa.array(source)).to_pylist()]
-    held = _Held.of(table)
+    held = _WordIndex.of(table)
     query, item = held.relevant(texts, source, rng)
     return Pool(texts, source, query, item)
 
@@ -111,8 +112,12 @@ def facts_of(item: dict[str, Any]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
-    """Which items hold which words: those of word w are ``item[start[w]:start[w + 1]]``, in order.
+class _WordIndex:
+    """Which items hold which words, for w words.
+
+    ``vocabulary``  word -> number
+    ``start``       (w + 1,) the items of word i are ``item[start[i] : start[i + 1]]``
+    ``item``        (postings,) increasing inside each word
 
     As in BM25, items hold what is ``indexed``, texts ask for ``words``: a lone CJK character may be anywhere.
     """
@@ -124,12 +129,12 @@ class _Held:
 
     @cached_property
     def _keys(self) -> Ints:
-        """Every pair of word and item as one number, in order."""
+        """(postings,) word and item as one number, increasing."""
         word = np.repeat(np.arange(len(self.vocabulary)), np.diff(self.start))
         return word * self.n_items + self.item
 
     @classmethod
-    def of(cls, items: pa.Table) -> _Held:
+    def of(cls, items: pa.Table) -> _WordIndex:
         """All words that a query made of the items could have."""
         vocabulary: dict[str, int] = {}
         lists: list[set[int]] = []
@@ -147,15 +152,19 @@ class _Held:
     def relevant(
         self, texts: Sequence[str], source: Ints, rng: np.random.Generator
     ) -> tuple[Ints, Ints]:
-        """Query and item of every pair: items that hold all words of a text that its source holds."""
+        """(pairs,) text and (pairs,) item: items that hold all words of a text that its source holds.
+
+        Below, ``asked`` and ``word`` (c,) are flat (text, word) pairs; ``first`` (t,) says where each of the
+        t texts with a word begins in them, ``count`` (t,) how many words it has.
+        """
         asked, word = self._asked(texts, source)
         size = np.diff(self.start)[word]
-        # The rarest word of a text names its candidates, the others must agree.
+        # The holders of a text's rarest word are its candidates; they must hold the others too.
         order = np.lexsort((size, asked))
         asked, word, size = asked[order], word[order], size[order]
         first = np.flatnonzero(np.diff(asked, prepend=-1))
         count = np.diff(first, append=len(asked))
-        # A text without a word stands for its source alone; the others have it among their candidates.
+        # A text without a known word is relevant to its source alone.
         silent = np.setdiff1d(np.arange(len(texts)), asked)
         found: list[tuple[Ints, Ints]] = [(silent, source[silent])]
         block = np.cumsum(np.minimum(size[first], _LOOKED)) // _CELLS
@@ -167,7 +176,7 @@ class _Held:
         return query[order], item[order]
 
     def _asked(self, texts: Sequence[str], source: Ints) -> tuple[Ints, Ints]:
-        """Text and word number of the words of texts that their source holds.
+        """(c,) text and (c,) word of the distinct words of texts that their ``source`` (n,) holds.
 
         A span cut from a text without spaces may end in half a word; that one is left out.
         """
@@ -184,12 +193,15 @@ class _Held:
     def _agreed(
         self, asked: Ints, word: Ints, first: Ints, count: Ints, rng: np.random.Generator
     ) -> tuple[Ints, Ints]:
-        """Holders of the word at ``first`` of each text, less those without one of its later words."""
+        """(pairs,) text and (pairs,) item: holders of a text's first word that hold its later words too.
+
+        ``first`` and ``count`` (t,) as in ``relevant``, for some of the texts.
+        """
         size = np.diff(self.start)[word[first]]
         looked = np.minimum(size, _LOOKED)
         text = np.repeat(np.arange(len(first)), looked)
         nth = np.arange(len(text)) - np.repeat(np.cumsum(looked) - looked, looked)
-        # Every one of few; of many, one in each of as many equal stretches.
+        # Of few holders every one; of many, one out of each of _LOOKED equal stretches.
         place = ((nth + rng.random(len(first))[text]) * (size / looked)[text]).astype(np.int64)
         item = self.item[self.start[word[first]][text] + place]
         for later in range(1, int(count.max(initial=1))):
@@ -200,7 +212,7 @@ class _Held:
         return asked[first][text], item
 
     def _holds(self, word: Ints, item: Ints) -> npt.NDArray[np.bool_]:
-        """Whether each item holds the word beside it."""
+        """(r,) whether ``item`` (r,) holds ``word`` (r,), row by row."""
         wanted = word * self.n_items + item
         place = np.searchsorted(self._keys, wanted)
         found: npt.NDArray[np.bool_] = self._keys[np.minimum(place, len(self._keys) - 1)] == wanted
@@ -210,7 +222,10 @@ class _Held:
 def _drawn(
     query: Ints, item: Ints, texts: Ints, source: Ints, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
-    """The source of every text, and a random choice of its other positives."""
+    """(pairs,) query and item: of each of ``texts`` (t,) its source and at most ``_MOST`` - 1 others.
+
+    ``query``, ``item`` (candidates,) are its positives, the source among them or not.
+    """
     others = item != source[query]
     query = np.concatenate([texts, query[others]])
     item = np.concatenate([source[texts], item[others]])

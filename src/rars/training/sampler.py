@@ -1,7 +1,7 @@
 """Which queries make up each batch: a pure function of the seed and the epoch.
 
 Owns: shuffling, bucketing by size, and cutting whole queries to a budget of pairs. Nothing here has a state,
-so a resumed run needs only its epoch and step to go on exactly.
+so a resumed run needs only its epoch and step to go on exactly. Ignores what is in a batch (``packing``).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rars.training.packing import TrainingSet
 _WINDOW = 16
 
 
-class Taken(NamedTuple):
-    """What an epoch takes of a stretch of the training set: all of it, or a ``sample`` of so many."""
+class QueryRange(NamedTuple):
+    """Queries ``start`` to ``stop`` - 1 of the training set; an epoch takes all, or ``sample`` at random."""
 
     start: int
     stop: int
@@ -28,16 +28,16 @@ class Taken(NamedTuple):
 
 def batches(
     data: TrainingSet,
-    taken: Sequence[Taken],
+    taken: Sequence[QueryRange],
     *,
     pairs: int,
     seed: int,
     epoch: int,
     at_least: int = 1,
 ) -> list[Ints]:
-    """The batches of one epoch, each of whole queries.
+    """The batches of one epoch, each an array of whole queries (row numbers of the training set).
 
-    A batch holds about ``pairs`` relevant pairs, and ``at_least`` so many queries.
+    A batch holds about ``pairs`` relevant pairs, and no fewer than ``at_least`` queries.
     """
     rng = np.random.default_rng([seed, epoch])
     chosen: list[Ints] = []

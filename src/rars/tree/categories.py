@@ -76,7 +76,7 @@ class CategoryTree:
         return cls(tuple(names), tuple(parents), nodes)
 
     def of_pairs(self, level: int, row: Ints, item: Ints) -> tuple[Ints, Ints, Ints]:
-        """The categories of each row's items at a level: (row, node, how many items), sorted.
+        """The categories of each row's items at a level, sorted: row, node, how many items, one entry a pair.
 
         >>> tree = CategoryTree.of_paths([["a"], ["b"], ["a"]], 1)
         >>> [a.tolist() for a in tree.of_pairs(0, np.array([5, 5, 5, 6]), np.array([0, 1, 2, 1]))]

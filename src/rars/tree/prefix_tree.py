@@ -43,9 +43,10 @@ class PrefixTree:
     A node is named by its depth and its number at that depth, in sorted order; the root is (0, 0).
 
     ``order``       (items,) the items sorted by SID
-    ``children``    for depth l = 0..L-1: (nodes at l + 1,) first child of each node, numbered at l + 1
-    ``codes``       for depth l = 1..L: (nodes at l,) the last code of each node (index l - 1)
-    ``buckets``     (leaves + 1,) first position in ``order`` of each leaf
+    ``children``    for depth l = 0..L-1: (n_l + 1,) child pointers of the n_l nodes at depth l: children of
+                    node u are the nodes ``children[l][u]`` to ``children[l][u + 1] - 1`` of depth l + 1
+    ``codes``       for depth l = 1..L, at index l - 1: (n_l,) the last code of each node
+    ``buckets``     (leaves + 1,) item pointers: where each leaf's items begin in ``order``
 
     >>> tree = PrefixTree.build([[0, 1], [2, 0], [0, 1], [0, 3]])
     >>> [tree.n_nodes(depth) for depth in range(3)]
@@ -161,7 +162,7 @@ class PrefixTree:
         return low, high
 
     def item_ranges(self, depth: int, nodes: npt.ArrayLike) -> tuple[Ints, Ints]:
-        """Where each node's items begin and end in ``order``."""
+        """Where each node's items begin in ``order``, and where they end (exclusive)."""
         low, high = self.leaf_ranges(depth, nodes)
         return np.asarray(self.buckets[low]), np.asarray(self.buckets[high])
 

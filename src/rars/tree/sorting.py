@@ -1,6 +1,6 @@
 """Sorting whole numbers by several keys, and finding the runs of equal ones.
 
-Owns: the one sort that trees and projections are made with. NumPy sorts 16-bit numbers by radix, in linear
+Owns: the sort that trees and projections are made with. NumPy sorts 16-bit numbers by radix, in linear
 time and stably; sorting digit by digit is several times faster than a comparison sort of the whole keys.
 """
 

@@ -1,8 +1,8 @@
-"""The choices that identifier codes are at each depth, and how people read a code.
+"""The model's choices at each depth, numbered as slots, and how people read a code.
 
-Owns: the numbering. Identifiers never pass through a text tokenizer; each depth has its own slots, and
-"end here" is one only at depths where some identifiers end while others go on (an identifier that ends
-where all do has probability 1 of doing so, and needs none).
+Owns: code -> slot. Identifiers never pass through a text tokenizer: each depth has slots of its own, one per
+code. END ("the identifier ends here") is a slot only at depths where some identifiers end while others go on;
+where all end or none does, there is nothing to choose. Ignores what a code stands for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""All experiments by name: one small file each, which says what is compared and how the table looks."""
+"""All experiments by name: one small file each.
+
+A study's file owns what is compared (conditions, contrasts) and how its tables and figure look. It ignores
+how runs are made and tested.
+"""
 
 from __future__ import annotations
 

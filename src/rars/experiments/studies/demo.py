@@ -1,4 +1,4 @@
-"""The story of ``rars demo``: Base and RARS with one seed, under three retrieval rules, BM25 beside them.
+"""What ``rars demo`` compares: Base and RARS with one seed under three retrieval rules, and BM25.
 
 One seed at the size's own learning rate: enough to see the parts at work, not enough to conclude. ``main``
 is the controlled comparison.
@@ -10,7 +10,7 @@ from rars.evaluation.report import differences, ranked, short
 from rars.evaluation.tables import Block, Table
 from rars.experiments.design import FIVE, PLAIN, PRIMARY, Condition, Contrast, Point, Setting, Study
 from rars.experiments.layout import rows, values_caption
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 RULES = {"ar": "AR only", "all": "all levels", "hybrid": "hybrid"}
 MODELS = {"base": "Base", "rars": "RARS"}
@@ -36,13 +36,13 @@ def contrasts(setting: Setting) -> list[Contrast]:
     return [Contrast(name, system, reference, PRIMARY) for name, system, reference in pairs]
 
 
-def tables(found: Found) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """All systems by measure, then the differences."""
     listed = [(("BM25", ""), Point("bm25", PLAIN))]
-    blocks = [Block(tuple(rows(found, listed, FIVE)))]
+    blocks = [Block(tuple(rows(results, listed, FIVE)))]
     for key, label in MODELS.items():
         points = [((label, name), Point(key, rule)) for rule, name in RULES.items()]
-        blocks.append(Block(tuple(rows(found, points, FIVE))))
+        blocks.append(Block(tuple(rows(results, points, FIVE))))
     columns = tuple(map(short, FIVE))
     whole = Table(
         "demo",
@@ -50,9 +50,9 @@ def tables(found: Found) -> list[Table]:
         ("System", "Rule"),
         columns,
         ranked(blocks),
-        values_caption(found),
+        values_caption(results),
     )
-    return [whole, differences("demo-differences", "What makes the difference", found.deltas)]
+    return [whole, differences("demo-differences", "What makes the difference", results.deltas)]
 
 
 STUDY = Study(

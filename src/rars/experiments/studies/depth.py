@@ -9,7 +9,7 @@ from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.experiments import drawing
 from rars.experiments.design import Condition, Contrast, Delta, Point, Setting, Study, mask
 from rars.experiments.layout import measured
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 MEASURES = ("Recall@100", "nDCG@100")
 
@@ -44,40 +44,40 @@ def contrasts(setting: Setting) -> list[Contrast]:
     ]
 
 
-def tables(found: Found) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """The values of every variant, and the paired differences as the paper lays them out."""
-    depth = found.setting.depth
+    depth = results.setting.depth
     listed = [(("Full RARS", "1" * depth), Point("rars", "all"))]
     for off, name in enumerate(names(depth), 1):
         rule = mask(depth, off)
         listed.append(((f"w/o {name}", rule), Point("rars", rule)))
     heads = ("Variant", "Mask")
     title = "Compatibility without one depth"
-    values = measured(found, "depth", title, heads, listed, measures=MEASURES)
-    made = [Row((name,), tuple(_cells(found, name))) for name in names(depth)]
+    values = measured(results, "depth", title, heads, listed, measures=MEASURES)
+    made = [Row((name,), tuple(_cells(results, name))) for name in names(depth)]
     paired = Table(
         "depth-uncertainty",
         "What each depth is worth: full minus without it",
         ("Term",),
         ("Δ", "95 % CI", "p", "p (Holm)") * len(MEASURES),
         (Block(tuple(made)),),
-        caption_of_tests(found.deltas, seeds=False),
+        caption_of_tests(results.deltas, seeds=False),
         tuple((short(measure), 4) for measure in MEASURES),
     )
     return [values, paired]
 
 
-def draw(found: Found, path: Path) -> None:
+def draw(results: Results, path: Path) -> None:
     """What is lost when a depth is taken out."""
-    shown = {named(name): f"w/o {name}" for name in names(found.setting.depth)}
+    shown = {named(name): f"w/o {name}" for name in names(results.setting.depth)}
     label = "full scoring minus the variant"
-    drawing.gains(found.deltas, shown, path, label=label, bars="interval")
+    drawing.gains(results.deltas, shown, path, label=label, bars="interval")
 
 
-def _cells(found: Found, name: str) -> list[Cell]:
+def _cells(results: Results, name: str) -> list[Cell]:
     made: list[Cell] = []
     for measure in MEASURES:
-        one = found.delta(named(name), measure)
+        one = results.delta(named(name), measure)
         made += [NOTHING] * 4 if one is None else _four(one)
     return made
 

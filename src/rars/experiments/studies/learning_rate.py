@@ -9,7 +9,7 @@ STUDY = Study(
     title="Validation recall of Base and RARS by learning rate, and the rate that is used",
     conditions=lambda setting: [],
     contrasts=lambda setting: [],
-    tables=lambda found: [],
+    tables=lambda results: [],
     tuned=("base", "rars"),
 )
 """No runs of its own: the search for the rate is the experiment."""

@@ -10,7 +10,7 @@ from rars.evaluation.report import differences, ranked, short
 from rars.evaluation.tables import Block, Table
 from rars.experiments.design import FIVE, PLAIN, RULES, Condition, Contrast, Point, Setting, Study
 from rars.experiments.layout import rows, values_caption
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 BESIDE = {
     "bm25": "BM25",
@@ -56,7 +56,7 @@ def contrasts(setting: Setting) -> list[Contrast]:
     return made
 
 
-def tables(found: Found) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """The paper's layout, then the paired differences."""
     beside = [((label,), Point(key, PLAIN)) for key, label in BESIDE.items()]
     controlled = [
@@ -65,20 +65,20 @@ def tables(found: Found) -> list[Table]:
         for key, label in (("base", "Base"), ("rars", "RARS"))
     ]
     blocks = [
-        Block(tuple(rows(found, beside, FIVE)), "Sparse and dense retrieval"),
+        Block(tuple(rows(results, beside, FIVE)), "Sparse and dense retrieval"),
         Block(
-            tuple(rows(found, controlled, FIVE)),
+            tuple(rows(results, controlled, FIVE)),
             "Controlled comparisons: training objective / retrieval rule",
         ),
     ]
-    if "rars-own" in found.conditions:
+    if "rars-own" in results.conditions:
         own = [((f"RARS, own rate / {RULES[rule]}",), Point("rars-own", rule)) for rule in RULES]
-        blocks.append(Block(tuple(rows(found, own, FIVE)), "RARS at its own learning rate"))
+        blocks.append(Block(tuple(rows(results, own, FIVE)), "RARS at its own learning rate"))
     columns = tuple(map(short, FIVE))
     marked = ranked(blocks, second=True)
-    caption = values_caption(found)
+    caption = values_caption(results)
     whole = Table("main", "Retrieval results", ("Model",), columns, marked, caption)
-    return [whole, differences("main-differences", "Paired differences", found.deltas)]
+    return [whole, differences("main-differences", "Paired differences", results.deltas)]
 
 
 def own_rate(setting: Setting) -> bool:

@@ -10,7 +10,7 @@ from rars.evaluation.report import differences, ranked, short
 from rars.evaluation.tables import Block, Row, Table
 from rars.experiments.design import PRIMARY, Condition, Contrast, Point, Setting, Study
 from rars.experiments.layout import cell, values_caption
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 TOTAL, TRAINING, RETRIEVAL = (
     "Total gain: RARS all levels − Base AR only",
@@ -54,11 +54,11 @@ def contrasts(setting: Setting) -> list[Contrast]:
     ]
 
 
-def tables(found: Found) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """The paper's table of masks, the decomposition, and the training contrast under each mask."""
     made = []
-    for rule, (name, mask) in masks(found.setting.depth).items():
-        cells = [cell(found, Point(key, rule), m) for key in ("base", "rars") for m in PRIMARY]
+    for rule, (name, mask) in masks(results.setting.depth).items():
+        cells = [cell(results, Point(key, rule), m) for key in ("base", "rars") for m in PRIMARY]
         made.append(Row((name, mask), tuple(cells)))
     columns = tuple(short(measure) for _ in range(2) for measure in PRIMARY)
     table = Table(
@@ -67,11 +67,11 @@ def tables(found: Found) -> list[Table]:
         ("Retrieval rule", "Mask"),
         columns,
         ranked([Block(tuple(made))]),
-        values_caption(found) + " Masks: active compatibility terms from L1 to the leaf.",
+        values_caption(results) + " Masks: active compatibility terms from L1 to the leaf.",
         (("Base", 2), ("RARS", 2)),
     )
-    parts = [one for one in found.deltas if one.contrast.family == "decomposition"]
-    under = [one for one in found.deltas if one.contrast.family == "masks"]
+    parts = [one for one in results.deltas if one.contrast.family == "decomposition"]
+    under = [one for one in results.deltas if one.contrast.family == "masks"]
     return [
         table,
         differences("decomposition", "Ordered decomposition of the gain", parts),

@@ -11,7 +11,7 @@ from rars.evaluation.report import differences, ranked, short
 from rars.evaluation.tables import Block, Row, Table
 from rars.experiments.design import RULES, Condition, Contrast, Ints, Point, Setting, Study
 from rars.experiments.layout import cell, values_caption
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 MEASURES = ("Recall@10", "Recall@100", "MRR@100")
 SUBSETS = {"all": "Full test", "seen": "Seen test", "unseen": "Unseen test"}
@@ -38,27 +38,27 @@ def contrasts(setting: Setting) -> list[Contrast]:
     ]
 
 
-def tables(found: Found) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """Three measures on three parts, and the tests."""
     made = [
         Row(
             (f"{label} / {RULES[rule]}",),
-            tuple(cell(found, Point(key, rule, part), m) for part in SUBSETS for m in MEASURES),
+            tuple(cell(results, Point(key, rule, part), m) for part in SUBSETS for m in MEASURES),
         )
         for rule in RULES
         for key, label in ROWS
     ]
-    counts = ", ".join(f"{found.counts[part]:,} {part}" for part in SUBSETS if part != "all")
+    counts = ", ".join(f"{results.counts[part]:,} {part}" for part in SUBSETS if part != "all")
     table = Table(
         "nq320k",
         "Retrieval on NQ320K",
         ("Method",),
         tuple(map(short, MEASURES)) * len(SUBSETS),
         ranked([Block(tuple(made))], second=True),
-        f"{values_caption(found)} Queries: {counts}. MRR: MRR@100.",
+        f"{values_caption(results)} Queries: {counts}. MRR: MRR@100.",
         tuple((title, len(MEASURES)) for title in SUBSETS.values()),
     )
-    return [table, differences("nq320k-differences", "Paired differences", found.deltas)]
+    return [table, differences("nq320k-differences", "Paired differences", results.deltas)]
 
 
 def subsets(dataset: Dataset) -> dict[str, Ints]:

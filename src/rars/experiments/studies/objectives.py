@@ -14,7 +14,7 @@ from rars.evaluation.tables import Table
 from rars.experiments import drawing
 from rars.experiments.design import FIVE, RULES, Condition, Contrast, Point, Setting, Study, against
 from rars.experiments.layout import measured
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 LABELS = {
     "base": "Matched base",
@@ -37,11 +37,11 @@ def contrasts(setting: Setting) -> list[Contrast]:
     return against(grouped, listed.values(), rules=("all", "ar"))
 
 
-def tables(found: Found) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """All objectives under all-level retrieval as in the paper, AR-only beside it, then the differences."""
     made = [
         measured(
-            found,
+            results,
             f"objectives-{rule}",
             f"Training objectives, {RULES[rule]}",
             ("Training objective",),
@@ -51,13 +51,13 @@ def tables(found: Found) -> list[Table]:
         for rule in ("all", "ar")
     ]
     title = "Paired differences to grouped soft targets"
-    return [*made, differences("objectives-differences", title, found.deltas)]
+    return [*made, differences("objectives-differences", title, results.deltas)]
 
 
-def draw(found: Found, path: Path) -> None:
+def draw(results: Results, path: Path) -> None:
     """Gains over grouped soft targets: mean and sample standard deviation of the within-seed differences."""
-    shown = [one for one in found.deltas if one.contrast.family == "all"]
-    names = {one.contrast.name: found.label(one.contrast.system.key) for one in shown}
+    shown = [one for one in results.deltas if one.contrast.family == "all"]
+    names = {one.contrast.name: results.label(one.contrast.system.key) for one in shown}
     drawing.gains(shown, names, path, label="gain over grouped soft targets")
 
 

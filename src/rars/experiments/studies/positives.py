@@ -5,15 +5,15 @@ The weights 3/2/1 are kept and normalised over the positives a query has; querie
 
 from __future__ import annotations
 
-from rars.experiments.pairs import Pairs, World
+from rars.experiments.pairs import PairedStudy, Variant
 
-STUDY = Pairs(
+STUDY = PairedStudy(
     name="positives",
     title="Base and RARS trained on E, E + S and E + S + C, evaluated alike",
     head="Training positives",
-    worlds=(
-        World("e", "E only", ("objective.relevance=exact",)),
-        World("es", "E + S", ("objective.relevance=exact+substitute",)),
-        World("esc", "E + S + C", ("objective.relevance=linear",)),
+    variants=(
+        Variant("e", "E only", ("objective.relevance=exact",)),
+        Variant("es", "E + S", ("objective.relevance=exact+substitute",)),
+        Variant("esc", "E + S + C", ("objective.relevance=linear",)),
     ),
 ).study()

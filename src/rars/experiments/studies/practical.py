@@ -11,7 +11,7 @@ from rars.evaluation.report import differences
 from rars.evaluation.tables import Table
 from rars.experiments.design import FIVE, PRIMARY, Condition, Contrast, Point, Setting, Study
 from rars.experiments.layout import measured
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 WHOLE = "practical"
 PARTS = {
@@ -48,12 +48,12 @@ def contrasts(setting: Setting) -> list[Contrast]:
     ]
 
 
-def tables(found: Found) -> list[Table]:
+def tables(results: Results) -> list[Table]:
     """One table for each rule, then the differences."""
     labels = {WHOLE: "practical", **{key: label for key, (label, _) in PARTS.items()}}
     made = [
         measured(
-            found,
+            results,
             f"practical-{rule}",
             f"The practical recipe and its parts, {name}",
             ("System",),
@@ -63,7 +63,7 @@ def tables(found: Found) -> list[Table]:
         )
         for rule, name in RULES.items()
     ]
-    return [*made, differences("practical-differences", "What each part brings", found.deltas)]
+    return [*made, differences("practical-differences", "What each part brings", results.deltas)]
 
 
 STUDY = Study(

@@ -15,14 +15,14 @@ from rars.evaluation.tables import Table
 from rars.experiments import drawing
 from rars.experiments.design import RULES, Condition, Contrast, Delta, Point, Setting, Study
 from rars.experiments.layout import measured
-from rars.experiments.results import Found
+from rars.experiments.results import Results
 
 TESTED = ("Recall@100", "nDCG@10", "nDCG@100")
 DRAWN = ("Recall@100", "nDCG@100")
 
 
 @dataclass(frozen=True)
-class Level:
+class SweepLevel:
     """One value of the setting; ``tick`` is its short name in the figure."""
 
     label: str
@@ -37,12 +37,12 @@ class Sweep:
     name: str
     title: str
     head: str
-    levels: tuple[Level, ...]
+    levels: tuple[SweepLevel, ...]
     reference: str
     base: str = "Base"
     """What Base's row is called."""
 
-    def key(self, level: Level) -> str:
+    def key(self, level: SweepLevel) -> str:
         """The condition's key."""
         return f"{self.name}:{level.tick}"
 
@@ -71,7 +71,7 @@ class Sweep:
             for level in self.levels
         ]
 
-    def tables(self, found: Found) -> list[Table]:
+    def tables(self, results: Results) -> list[Table]:
         """All measures by level under both rules, and the tests."""
         made = []
         for rule in ("all", "ar"):
@@ -79,17 +79,17 @@ class Sweep:
             listed += [((level.label,), Point(self.key(level), rule)) for level in self.levels]
             title = f"{self.title}, {RULES[rule]}"
             key = f"{self.name}-{rule}"
-            made.append(measured(found, key, title, (self.head.rstrip(":"),), listed, rule=rule))
+            made.append(measured(results, key, title, (self.head.rstrip(":"),), listed, rule=rule))
         title = f"{self.title}: paired differences to Base"
-        return [*made, differences(f"{self.name}-differences", title, self.deltas(found))]
+        return [*made, differences(f"{self.name}-differences", title, self.deltas(results))]
 
-    def deltas(self, found: Found) -> list[Delta]:
+    def deltas(self, results: Results) -> list[Delta]:
         """The differences of this sweep."""
-        return [one for one in found.deltas if one.contrast.family.startswith(f"{self.name}, ")]
+        return [one for one in results.deltas if one.contrast.family.startswith(f"{self.name}, ")]
 
-    def panel(self, found: Found) -> drawing.Panel:
+    def panel(self, results: Results) -> drawing.Panel:
         """Gains over Base by level, under all-level retrieval."""
-        by = {(one.contrast.system, one.measure): one for one in self.deltas(found)}
+        by = {(one.contrast.system, one.measure): one for one in self.deltas(results)}
         series = {
             measure: [by.get((Point(self.key(level), "all"), measure)) for level in self.levels]
             for measure in DRAWN
@@ -105,31 +105,31 @@ def study(name: str, title: str, sweeps: Sequence[Sweep]) -> Study:
         base = Condition("base", "Base", setting.recipe("base"))
         return [base, *(one for sweep in sweeps for one in sweep.conditions(setting))]
 
-    def draw(found: Found, path: Path) -> None:
-        drawing.sweeps([sweep.panel(found) for sweep in sweeps], path)
+    def draw(results: Results, path: Path) -> None:
+        drawing.sweeps([sweep.panel(results) for sweep in sweeps], path)
 
     return Study(
         name=name,
         title=title,
         conditions=conditions,
         contrasts=lambda setting: [one for sweep in sweeps for one in sweep.contrasts()],
-        tables=lambda found: [one for sweep in sweeps for one in sweep.tables(found)],
+        tables=lambda results: [one for sweep in sweeps for one in sweep.tables(results)],
         draw=draw,
     )
 
 
-def _numbers(key: str, values: Sequence[float]) -> tuple[Level, ...]:
+def _numbers(key: str, values: Sequence[float]) -> tuple[SweepLevel, ...]:
     return tuple(
-        Level(f"{one:g}", f"{one:g}", (f"objective.terms.tree.{key}={one}",)) for one in values
+        SweepLevel(f"{one:g}", f"{one:g}", (f"objective.terms.tree.{key}={one}",)) for one in values
     )
 
 
-def _siblings(label: str, tick: str, kind: str, count: int = 32) -> Level:
+def _siblings(label: str, tick: str, kind: str, count: int = 32) -> SweepLevel:
     changes = (
         f"objective.terms.tree.siblings={kind}",
         f"objective.terms.tree.n_siblings={count}",
     )
-    return Level(label, tick, changes)
+    return SweepLevel(label, tick, changes)
 
 
 SWEEPS = (

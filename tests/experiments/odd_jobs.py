@@ -13,10 +13,12 @@ from rars.experiments import worker
 from rars.experiments.tasks import TASKS
 
 
-def make(out, seconds=0.0, without=None):
-    """Make a folder after a while, and one that is there already only once; take another away."""
+def make(out, seconds=0.0, after=None, without=None):
+    """Make a folder, after a while or a file; one that is there already only once; take another away."""
     if not Path(out).exists():
         time.sleep(seconds)
+        while after is not None and not Path(after).exists():
+            time.sleep(0.01)
         if without is not None:
             Path(without).rmdir()
         Path(out).mkdir()

@@ -77,15 +77,17 @@ def test_threads_that_the_user_chose_are_left_alone(tmp_path, monkeypatch):
 
 def test_a_child_goes_on_alone_and_whoever_comes_next_finds_its_work_done(tmp_path):
     """What a killed experiment leaves behind: a process that holds its folder's lock until it is done."""
-    folder, other = tmp_path / "shared", tmp_path / "other"
-    orphan = subprocess.Popen([*ODD_JOBS, str(task(folder, seconds=2.0).write())])
-    until = time.monotonic() + 20
+    folder, other, done = tmp_path / "shared", tmp_path / "other", tmp_path / "done"
+    orphan = subprocess.Popen([*ODD_JOBS, str(task(folder, after=str(done)).write())])
+    until = time.monotonic() + 60
     while processes._free(folder) and time.monotonic() < until:
         time.sleep(0.01)
     seen = []
 
     def watch(state):
         seen.append((folder.exists(), other.exists(), state.running))
+        if other.exists():
+            done.touch()  # only now does the orphan finish
 
     assert run_all([task(folder), task(other)], 1, watch) == []
     assert orphan.wait(timeout=20) == 0

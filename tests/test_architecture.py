@@ -17,6 +17,7 @@ FLOORS = [
     "progress",
     "places",
     "artifacts",
+    "locks",
     "config",
     "tree",
     "data",

@@ -8,6 +8,8 @@ own manifests; a step is recorded here after its part is safely on disk.
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -47,11 +49,16 @@ class Run:
 
     @classmethod
     def start(cls, folder: Path, recipe: Recipe, dataset: Dataset) -> Run:
-        """Make the folder, or go on in it if it holds the same data; the recipe is written anew."""
+        """Make the folder, or go on in it if it holds the same data; the recipe is written anew.
+
+        Called when all that can be refused was asked: the next thing written is made under this recipe.
+        """
         run = cls.planned(folder, dataset)
         if not run.manifest_path.exists():
             artifacts.write_json(run.manifest_path, _fresh(dataset))
-        artifacts.write_text(run.folder / "recipe.toml", recipe.to_toml())
+        path, text = run.folder / "recipe.toml", recipe.to_toml()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            artifacts.write_text(path, text)
         return run
 
     @classmethod
@@ -111,9 +118,35 @@ class Run:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse a folder of something else; one that holds nothing but a kept dataset is a run's."""
-    if folder.exists() and any(path.name != DATASET for path in folder.iterdir()):
+    """Refuse a folder of something else; one that holds nothing but a kept dataset is a run's.
+
+    What a killed process left of its first file there is nobody's.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise RarsError(f"{folder} is a file; choose another --out.")
+    if folder.exists() and not all(_ours(path.name) for path in folder.iterdir()):
         raise RarsError(f"{folder} holds files that are not a rars run; choose another --out.")
+
+
+def _ours(name: str) -> bool:
+    return name == DATASET or (name.startswith(".") and name.endswith(".partial"))
+
+
+@contextmanager
+def kept(dataset: Dataset, home: Path) -> Iterator[Dataset]:
+    """The dataset as a folder (``on_disk``); what was kept just now goes again if the block is refused.
+
+    A block that fails after the run was begun leaves it, as anything it made.
+    """
+    fresh = dataset.folder is None and not (home / DATASET).exists()
+    missing = [one for one in (home, *home.parents) if not one.exists()]
+    try:
+        yield on_disk(dataset, home)
+    except RarsError:
+        if fresh and not (home / "manifest.json").exists():
+            artifacts.discard(home / DATASET)
+            artifacts.unmake(missing)
+        raise
 
 
 def on_disk(dataset: Dataset, home: Path) -> Dataset:

@@ -112,7 +112,6 @@ class Baseline:
 def made(run: Run, recipe: Recipe, dataset: Dataset) -> Facts | None:
     """What the run's system learned, if it is the one of this recipe; None where it must be made."""
     folder = run.folder / "model"
-    artifacts.settle(folder)
     if not folder.exists():
         return None
     part = artifacts.opening(folder, kind=KIND)
@@ -134,6 +133,7 @@ def make(
     with artifacts.writing(run.folder / "model", kind=KIND) as draft:
         facts = learn(recipe, dataset, draft.folder, held, advance=advance)
         draft.meta.update(source=source_digest(recipe, dataset), recipe=recipe.name, facts=facts)
+        Run.start(run.folder, recipe, dataset)  # nothing can be refused any more
     return facts
 
 

@@ -61,7 +61,6 @@ def check_folder(
     folder: Path, *, tables: Tables | None = None, advance: Advance | None = None
 ) -> Checked:
     """Check a stored dataset, or plain tables (``tables``, or those found in the folder)."""
-    artifacts.settle(folder)
     if not folder.is_dir():
         raise RarsError(f"{folder} does not exist; expected the folder of a dataset.")
     if tables is None and (folder / MANIFEST).exists():
@@ -113,7 +112,8 @@ def _is_table(path: Path) -> bool:
 def _check_stored(folder: Path, advance: Advance | None) -> Checked:
     problems = Problems()
     facts = _manifest_facts(folder, problems)
-    paths = {table: folder / f"{table}.parquet" for table in _READ}
+    home = artifacts.current(folder)
+    paths = {table: home / f"{table}.parquet" for table in _READ}
     for path in paths.values():
         if not path.is_file():
             problems.add(path, "the file is missing")
@@ -135,7 +135,7 @@ def _manifest_facts(folder: Path, problems: Problems) -> dict[str, Any]:
     except RarsError as error:
         problems.add(folder / MANIFEST, str(error).rstrip("."))
     try:
-        sealed = artifacts.read_json(folder / MANIFEST)
+        sealed = artifacts.read_json(artifacts.current(folder) / MANIFEST)
     except RarsError:
         return {}
     meta = sealed.get("meta") if isinstance(sealed, dict) else None
@@ -222,5 +222,5 @@ def _check_counts(
 
 def _item_batches(folder: Path) -> Iterator[pa.RecordBatch]:
     """Item texts and categories a batch at a time: a catalogue's texts need not fit in memory."""
-    with pq.ParquetFile(folder / "items.parquet") as file:
+    with pq.ParquetFile(artifacts.current(folder) / "items.parquet") as file:
         yield from file.iter_batches(columns=["text", "category"])

@@ -44,6 +44,7 @@ class Dataset:
     ``folder`` is None unless the dataset is exactly what the folder holds. ``split`` holds for each query
     its index into ``rars.data.schema.SPLITS``; ``relevance`` is the preset by which ``positives`` reads
     grades. ``stored_items`` and ``stored_queries`` are where columns are read: the folder, unless given.
+    ``hold`` keeps the files that are read later, should the folder be replaced.
     """
 
     folder: Path | None
@@ -57,6 +58,7 @@ class Dataset:
     relevance: str = "linear"
     stored_items: Columns | None = None
     stored_queries: Columns | None = None
+    hold: artifacts.Hold | None = None
 
     @classmethod
     def load(cls, folder: str | Path, *, verify: bool = True) -> Dataset:
@@ -65,8 +67,9 @@ class Dataset:
             Path(folder), kind=folders.KIND, manifest=folders.MANIFEST, verify=verify
         )
         pairs_path = artifact.folder / "judgments.parquet"
-        items = _of_folder(artifact.folder, "items").read(["id"])
-        queries = _of_folder(artifact.folder, "queries").read(["id", "text", "split"])
+        stored = {table: _of_folder(artifact.folder, table) for table in ("items", "queries")}
+        items = stored["items"].read(["id"])
+        queries = stored["queries"].read(["id", "text", "split"])
         pairs = _of_folder(artifact.folder, "judgments").read()
         item_ids, query_ids = one(items["id"]), one(queries["id"])
         judgments = Judgments.merged(
@@ -75,7 +78,7 @@ class Dataset:
             pairs["grade"].to_numpy(),
         )
         return cls(
-            folder=artifact.folder,
+            folder=Path(folder),
             facts=artifact.meta,
             digest=artifact.digest,
             item_ids=item_ids,
@@ -84,6 +87,9 @@ class Dataset:
             split=_split_indices(queries["split"]),
             judgments=judgments,
             relevance=str(artifact.meta.get("relevance", "linear")),
+            stored_items=stored["items"],
+            stored_queries=stored["queries"],
+            hold=artifact.hold,
         )
 
     @classmethod

@@ -1,11 +1,13 @@
 """Evaluations that stay on disk: the run file, the qrels and the numbers beside each other.
 
 Owns: ``results/SPLIT-RULE.run``, ``results/SPLIT.qrels`` and ``results/SPLIT-RULE.json`` of a run folder, and
-checking that they still belong together. Anybody can score the files with another tool.
+checking that they are what was stored: the numbers carry a digest of themselves and of the two other files.
+Anybody can score the files with another tool.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from rars import artifacts
+from rars import artifacts, locks
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation.measures import PerQuery, measure
@@ -51,11 +53,15 @@ def evaluated(
     rule: str | None = None,
     *,
     eligible: bool = False,
+    folder: Path | None = None,
+    say: Callable[[str], None] | None = None,
     advance: Advance | None = None,
 ) -> tuple[PerQuery, dict[str, Any]]:
-    """One evaluation of a system and its numbers; from ``results`` where it is of the same facts.
+    """One evaluation of a system and its numbers; from ``results`` where it is there, of the same facts.
 
-    ``eligible`` leaves out the queries that the dataset does not call eligible.
+    ``eligible``  leaves out the queries that the dataset does not call eligible
+    ``folder``    whose lock is held while something is computed and stored
+    ``say``       hears of stored files that are not what they were
     """
     facts = system.facts(rule)
     part = f"{split}-eligible" if eligible else split
@@ -64,8 +70,11 @@ def evaluated(
     known = stored(files, dataset, truth, **facts)
     if known is not None:
         return known, artifacts.read_json(files.numbers)
-    ranking, found = evaluate(system, dataset, truth, rule, advance=advance)
-    return found, store(files, ranking, found, dataset, part, **facts)
+    with locks.held(folder or results):
+        if say is not None and files.numbers.exists() and (why := damage(files)) is not None:
+            say(f"{why} It is computed again.")
+        ranking, found = evaluate(system, dataset, truth, rule, advance=advance)
+        return found, store(files, ranking, found, dataset, part, **facts)
 
 
 def evaluate(
@@ -95,7 +104,6 @@ def store(
     files: Files, ranking: Ranking, found: PerQuery, dataset: Dataset, split: str, **facts: Any
 ) -> dict[str, Any]:
     """Write the three files; returns what is in the third."""
-    files.run.parent.mkdir(parents=True, exist_ok=True)
     write_run(files.run, ranking, dataset)
     judged = dataset.judgments
     write_qrels(files.qrels, judged.where(np.isin(judged.query, found.queries)), dataset)
@@ -111,13 +119,33 @@ def store(
         },
         "digests": {path.name: artifacts.digest_file(path) for path in (files.run, files.qrels)},
     }
+    numbers["digest"] = artifacts.digest_json(numbers)
     artifacts.write_json(files.numbers, numbers)
     return numbers
 
 
+def damage(files: Files) -> str | None:
+    """What is wrong with stored numbers and the files they were computed from; None where nothing is."""
+    try:
+        numbers = artifacts.read_json(files.numbers)
+    except RarsError as error:
+        return str(error)
+    if not isinstance(numbers, dict) or not isinstance(numbers.get("digests"), dict):
+        return f"{files.numbers} does not hold the numbers of an evaluation."
+    said = numbers.pop("digest", None)
+    if artifacts.digest_json(numbers) != said:
+        return f"{files.numbers} has changed since it was written: its digest does not match."
+    for path in (files.run, files.qrels):
+        if not path.is_file() or artifacts.digest_file(path) != numbers["digests"].get(path.name):
+            return f"{path} is not the file that {files.numbers.name} was computed from."
+    return None
+
+
 def stored(files: Files, dataset: Dataset, truth: Truth, **facts: Any) -> PerQuery | None:
-    """A stored evaluation, measured again from its run file; None where it is absent or of other facts."""
-    if not files.numbers.exists():
+    """A stored evaluation, measured again from its run file; None where it is absent, of other facts, or not
+    as it was stored.
+    """
+    if not files.numbers.exists() or damage(files) is not None:
         return None
     numbers = artifacts.read_json(files.numbers)
     if any(numbers.get(key) != value for key, value in facts.items()):
@@ -125,17 +153,31 @@ def stored(files: Files, dataset: Dataset, truth: Truth, **facts: Any) -> PerQue
     return measure(read_run(files.run, dataset), truth)
 
 
-def verify(files: Files, tolerance: float = 1e-6) -> dict[str, float]:
-    """Check the digests, and score the files with an outside tool; a difference is an error."""
+def verify(
+    files: Files, dataset: Dataset | None = None, tolerance: float = 1e-6
+) -> dict[str, float]:
+    """Check the digests, and score the files with an outside tool; a difference is an error.
+
+    With the ``dataset``, means and intervals are computed again from the run file too.
+    """
+    if (why := damage(files)) is not None:
+        raise RarsError(why)
     numbers = artifacts.read_json(files.numbers)
-    for path in (files.run, files.qrels):
-        if not path.exists() or artifacts.digest_file(path) != numbers["digests"][path.name]:
-            raise RarsError(f"{path} is not the file that {files.numbers.name} was computed from.")
     outside = rescored_means(files.run, files.qrels)
-    for name, value in outside.items():
-        known = numbers["measures"][name]["mean"]
-        if abs(known - value) > tolerance:
+    stated = [(name, "mean", value) for name, value in outside.items()]
+    if dataset is not None:
+        split, eligible = (
+            numbers["split"].removesuffix("-eligible"),
+            "-eligible" in numbers["split"],
+        )
+        found = measure(read_run(files.run, dataset), Truth.of(dataset, split, eligible=eligible))
+        for name, one in zip(found.names, estimates(found.matrix()), strict=True):
+            stated += [(name, "mean", one.mean), (name, "low", one.low), (name, "high", one.high)]
+    for name, end, value in stated:
+        known = numbers["measures"].get(name, {}).get(end, float("nan"))
+        if not abs(known - value) <= tolerance:
+            what = name if end == "mean" else f"the {end} end of {name}"
             raise RarsError(
-                f"{files.numbers} says {name} = {known:.6f}, but the files give {value:.6f}."
+                f"{files.numbers} says {what} = {known:.6f}, but the files give {value:.6f}."
             )
     return outside

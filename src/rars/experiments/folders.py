@@ -1,17 +1,15 @@
-"""What is there: whether a folder holds identifiers, a trained run, its numbers; and who works in it now.
+"""What is there: whether a folder holds identifiers, a trained run, its numbers.
 
-Owns: the questions that decide what is left to do, and the lock of a folder. Ignores how things are made.
+Owns: the questions that decide what is left to do. Ignores how things are made and who makes them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rars import artifacts
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+from rars.evaluation import stored
 
 
 def steps(folder: Path) -> dict[str, Any]:
@@ -33,13 +31,6 @@ def trained(folder: Path, *, generative: bool) -> bool:
 
 
 def results_of(folder: Path, split: str, rule: str) -> Path | None:
-    """The numbers of a run under a rule, or None."""
-    path = folder / "results" / f"{split}-{rule}.json"
-    return path if path.exists() else None
-
-
-def lock(folder: Path) -> BaseFileLock:
-    """The lock of a folder, held by the process that works in it for as long as it lives."""
-    from filelock import FileLock
-
-    return FileLock(folder.with_name(f".{folder.name}.lock"))
+    """The numbers of a run under a rule, or None where they are not there as they were stored."""
+    files = stored.Files.of(folder / "results", split, rule)
+    return files.numbers if files.numbers.exists() and stored.damage(files) is None else None

@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rars import locks
 from rars.errors import RarsError, Stopped
-from rars.experiments.folders import lock
 from rars.experiments.tasks import Task
 
 WORKER = (sys.executable, "-P", "-m", "rars.experiments.worker")
@@ -168,16 +168,7 @@ class _Pool:
 
 def _free(folder: Path) -> bool:
     """Whether nobody works in a folder; who comes in between is waited for by the child."""
-    from filelock import Timeout
-
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with lock(folder).acquire(timeout=0):
-            return True
-    except Timeout:
-        return False
-    except OSError as error:
-        raise RarsError(f"{folder.parent} cannot be written: {error.strerror}.") from error
+    return locks.is_free(folder)
 
 
 def _last_words(log: Path, code: int) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import Estimate, PerQuery, Truth
@@ -138,9 +137,8 @@ def read_numbers(numbers: Path, split: str, dataset: Dataset) -> PerQuery:
     """The per-query measures behind one ``results/SPLIT-RULE.json``."""
     name = numbers.stem.removeprefix(f"{split}-")
     files = stored_evaluation.Files.of(numbers.parent, split, name)
-    stated = artifacts.read_json(numbers)["digests"][files.run.name]
-    if not files.run.exists() or artifacts.digest_file(files.run) != stated:
-        raise RarsError(f"{files.run} is not the file that {numbers.name} was computed from.")
+    if (why := stored_evaluation.damage(files)) is not None:
+        raise RarsError(why)
     found = stored_evaluation.stored(files, dataset, Truth.of(dataset, split))
     assert found is not None  # the file is there, and no facts were asked for
     return found

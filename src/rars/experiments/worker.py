@@ -12,8 +12,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from rars import locks
 from rars.errors import RarsError, Stopped
-from rars.experiments.folders import lock
 from rars.experiments.tasks import TASKS, Task
 
 
@@ -23,7 +23,7 @@ def main(file: Path) -> int:
         task = Task.read(file)
         if task.kind not in TASKS:
             raise RarsError(f"{file}: there is no task {task.kind!r}; choose {', '.join(TASKS)}.")
-        with lock(task.folder):
+        with locks.held(task.folder, wait=True):
             TASKS[task.kind](**task.arguments)
     except RarsError as error:
         print(f"rars: {error}", file=sys.stderr)

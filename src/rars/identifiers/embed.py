@@ -61,9 +61,7 @@ def cached_vectors(
         pass
     with artifacts.writing(folder, kind=KIND) as draft:
         shape = (len(texts), embedder.dim)
-        vectors = np.lib.format.open_memmap(
-            draft.folder / "vectors.npy", mode="w+", dtype=np.float32, shape=shape
-        )
+        vectors = draft.map_array("vectors", np.float32, shape)
         fill(vectors, texts, embedder, advance)
         vectors.flush()
         draft.meta["embedder"] = embedder.digest

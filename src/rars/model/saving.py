@@ -7,7 +7,7 @@ is not part of it. Files are what other tools expect: a JSON configuration, safe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -116,10 +116,21 @@ def build(
 def save(ready: Ready, folder: Path) -> None:
     """Write the three files into a folder that is being drafted."""
     config = dict(vars(ready.architecture)) | {"model_type": "rars-retriever"}
-    artifacts.write_json(folder / CONFIG, config)
     weights = {name: value.contiguous() for name, value in ready.model.state_dict().items()}
+    check_finite(weights, "the model is not kept")
+    artifacts.write_json(folder / CONFIG, config)
     safetensors.torch.save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
     ready.tokenizer.save(folder)
+
+
+def check_finite(weights: Mapping[str, torch.Tensor], consequence: str) -> None:
+    """Refuse weights of which one is not a number or infinite, by name."""
+    for name, value in weights.items():
+        if value.is_floating_point() and not bool(torch.isfinite(value).all()):
+            what = "not a number" if bool(torch.isnan(value).any()) else "infinite"
+            raise RarsError(
+                f"The weights {name!r} became {what}: {consequence}. Try a lower training.learning_rate."
+            )
 
 
 def load(folder: Path) -> Ready:

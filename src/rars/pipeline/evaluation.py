@@ -110,20 +110,35 @@ def _evaluated(
     """One evaluation, from the run's results where it is still that of the same system."""
     with tell.stage(f"{run.folder} {rule}") as advance:
         found, numbers = keeping.evaluated(
-            system, run.results, dataset, split, rule, eligible=eligible, advance=advance
+            system,
+            run.results,
+            dataset,
+            split,
+            rule,
+            eligible=eligible,
+            folder=run.folder,
+            say=tell.say,
+            advance=advance,
         )
     return Evaluation(str(run.folder), rule, split, found, numbers)
 
 
 def verify(run: Run | str | Path) -> dict[str, dict[str, float]]:
-    """Check every digest of a run, and score its stored run files with an outside tool."""
+    """Check every digest of a run, and score its stored run files with an outside tool.
+
+    Means and intervals are computed again; of the index, every version that can be gone back to is checked.
+    """
     run = Run.of(run)
-    run.dataset()
+    dataset = run.dataset()
     open_system(run.folder)  # checks every part that it reads
+    if run.recipe().generative:
+        from rars.search.index import check_versions
+
+        check_versions(run)
     checked = {}
     for numbers in sorted(run.results.glob("*-*.json")):
         split, _, rule = numbers.stem.rpartition("-")
-        checked[numbers.stem] = keeping.verify(keeping.Files.of(run.results, split, rule))
+        checked[numbers.stem] = keeping.verify(keeping.Files.of(run.results, split, rule), dataset)
     if not checked:
         raise RarsError(f"{run.folder} has no stored evaluation; run rars evaluate first.")
     return checked

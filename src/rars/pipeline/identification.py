@@ -1,7 +1,8 @@
 """Give every item of a dataset its identifier.
 
-Owns: when identifiers are learned, taken over from another run, or found there already. Ignores how they are
-learned (``rars.identifiers``).
+Owns: when identifiers are learned, taken over from another run, or found there already, and that all this is
+asked (``find``) before anything is written (``Found.keep``). Ignores how they are learned
+(``rars.identifiers``).
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import artifacts, locks
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers import Identifiers, learn_identifiers
 from rars.progress import SILENT, Tell
-from rars.runs import Run, on_disk
+from rars.runs import Run, kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,58 @@ def identify(
     ``force`` learns again where the run has other ones; ``source`` is another run of the same dataset and
     settings whose identifiers are taken over.
     """
-    dataset = on_disk(dataset, Path(out))
-    folder = Run.planned(Path(out), dataset).folder / "identifiers"
+    with locks.held(out), kept(dataset, Path(out)) as stored:
+        found = find(stored, recipe, out, force=force, source=source, device=device, tell=tell)
+        return found.keep(tell)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The identifiers of a run that is not written yet; ``fresh`` where they are not in its folder.
+
+    ``source``  the run they are taken over from, if any
+    """
+
+    run: Run
+    dataset: Dataset
+    recipe: Recipe
+    identifiers: Identifiers
+    seconds: float
+    fresh: bool
+    source: str | Path | None
+
+    def keep(self, tell: Tell = SILENT, *, begin: bool = False) -> Identified:
+        """Begin the run and write what is fresh; ``begin`` makes the recipe the run's in any case."""
+        folder = self.run.folder / "identifiers"
+        if self.fresh or begin or not (self.run.folder / "recipe.toml").exists():
+            Run.start(self.run.folder, self.recipe, self.dataset)
+        if self.fresh:
+            self.identifiers.save(folder)
+        if self.fresh or "identifiers" not in self.run.manifest()["steps"]:
+            facts: dict[str, Any] = {
+                "seconds": round(self.seconds, 2),
+                "learner": self.identifiers.settings.learner,
+            }
+            if self.source is not None:
+                tell.say(f"The identifiers of {self.source} are taken over.")
+                facts["taken_over"] = _digest(folder)
+            self.run.record("identifiers", **facts)
+        return Identified(self.run, self.identifiers, self.seconds)
+
+
+def find(
+    dataset: Dataset,
+    recipe: Recipe,
+    out: str | Path,
+    *,
+    force: bool = False,
+    source: str | Path | None = None,
+    device: str = "cpu",
+    tell: Tell = SILENT,
+) -> Found:
+    """The identifiers that ``identify`` would keep, of a dataset with a folder; nothing is written."""
+    run = Run.planned(Path(out), dataset)
+    folder = run.folder / "identifiers"
     wanted = None if source is None else _identifiers_of(Path(source), recipe, dataset)
     if folder.exists() and not force:
         known = Identifiers.load(folder)
@@ -56,7 +107,7 @@ def identify(
         if wanted is not None and _digest(folder) != _digest(Path(source or "") / "identifiers"):
             raise RarsError(f"{folder} are not those of {source}; choose another --out.")
         tell.say(f"The identifiers of {out} are there already.")
-        return Identified(Run.start(Path(out), recipe, dataset), known, 0.0)
+        return Found(run, dataset, recipe, known, 0.0, False, source)
     start = time.perf_counter()
     if wanted is None:
         settings = recipe.identifiers
@@ -67,15 +118,7 @@ def identify(
         found = learn_identifiers(dataset, settings, device=device, tell=tell)
     else:
         found = wanted
-    seconds = time.perf_counter() - start
-    run = Run.start(Path(out), recipe, dataset)
-    found.save(folder)
-    facts: dict[str, Any] = {"seconds": round(seconds, 2), "learner": found.settings.learner}
-    if source is not None:
-        tell.say(f"The identifiers of {source} are taken over.")
-        facts["taken_over"] = _digest(folder)
-    run.record("identifiers", **facts)
-    return Identified(run, found, seconds)
+    return Found(run, dataset, recipe, found, time.perf_counter() - start, True, source)
 
 
 def _identifiers_of(source: Path, recipe: Recipe, dataset: Dataset) -> Identifiers:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rars import locks
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.search.index import build_index, current, is_current
@@ -17,13 +18,18 @@ from rars.search.index import build_index, current, is_current
 def index(run: Run | str | Path, *, force: bool = False, tell: Tell = SILENT) -> str:
     """The version that a run is searched through; made, unless it has one of its model."""
     run = Run.of(run, generative=True)
-    if force or not is_current(run):
-        tell.say(f"Indexing the catalogue of {run.folder}.")
+    if not force and is_current(run) and "index" in run.manifest()["steps"]:
+        return current(run)
+    with locks.held(run.folder):
         start = time.perf_counter()
-        with tell.stage("index") as advance:
-            version = build_index(run, advance=advance)
-        run.record("index", seconds=round(time.perf_counter() - start, 1), version=version)
-    return current(run)
+        if force or not is_current(run):
+            tell.say(f"Indexing the catalogue of {run.folder}.")
+            with tell.stage("index") as advance:
+                build_index(run, advance=advance)
+        # One that is there but not recorded: a process was killed in between.
+        version, seconds = current(run), round(time.perf_counter() - start, 1)
+        run.record("index", seconds=seconds, version=version)
+        return version
 
 
 def tune(run: Run | str | Path, *, tell: Tell = SILENT) -> dict[str, Any]:
@@ -35,6 +41,6 @@ def tune(run: Run | str | Path, *, tell: Tell = SILENT) -> dict[str, Any]:
     dataset = run.dataset()
     if not len(dataset.positives("validation")[0]):
         tell.say("No judged validation queries: weights are chosen on queries made of item titles.")
-    with tell.stage("choosing weights") as advance:
+    with locks.held(run.folder), tell.stage("choosing weights") as advance:
         chosen = choose_hybrid(Retriever.load(run.folder), dataset, advance=advance)
     return chosen.model_dump(mode="json")

@@ -10,10 +10,8 @@ and the first one writes.
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from rars import artifacts
+from rars import artifacts, locks
 from rars.arrays import Ints
 from rars.baselines import learning, running
 from rars.config import Phase, Recipe
@@ -30,12 +28,12 @@ from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import backbone, saving
 from rars.model.identifier_model import IdentifierModel
-from rars.pipeline.identification import identify
+from rars.pipeline.identification import find
 from rars.pipeline.indexing import index
 from rars.progress import SILENT, Tell
-from rars.runs import Run, on_disk
+from rars.runs import Run, kept
 from rars.search.engine import Engine, recall
-from rars.training import journal, loop
+from rars.training import checkpoint, journal, loop
 from rars.training.candidates import Ranker
 from rars.training.checkpoint import Position
 from rars.training.mixing import mix
@@ -91,13 +89,16 @@ def train(
 ) -> Trained:
     """Train one run folder, or find it trained already; ``identifiers``: a run whose own are taken over."""
     out = Path(out)
-    _check_system(recipe, out)
-    dataset = on_disk(dataset, out)
-    if recipe.generative:
-        return _train_generative(dataset, recipe, out, identifiers, tell)
-    if identifiers is not None:
-        raise RarsError(f"--identifiers: {recipe.name} is a {recipe.system} system and has none.")
-    return _train_other(dataset, recipe, out, tell)
+    with locks.held(out):
+        _check_system(recipe, out)
+        if not recipe.generative and identifiers is not None:
+            raise RarsError(
+                f"--identifiers: {recipe.name} is a {recipe.system} system and has none."
+            )
+        with kept(dataset, out) as stored:
+            if recipe.generative:
+                return _train_generative(stored, recipe, out, identifiers, tell)
+            return _train_other(stored, recipe, out, tell)
 
 
 def _check_system(recipe: Recipe, out: Path) -> None:
@@ -117,21 +118,27 @@ def _train_generative(
     backbone.check(recipe.model.backbone)
     accelerator = loop.make_accelerator(recipe.training)
     device = str(accelerator.device)
+    # The first process asks all that can be refused, then writes; the others find what it wrote.
     with accelerator.main_process_first():
-        made = identify(dataset, recipe, out, source=source, device=device, tell=tell)
-    run = made.run
-    start = time.perf_counter()
-    with accelerator.main_process_first(), tell.stage("reading queries") as advance:
-        prepared = prepare(dataset, made.identifiers, recipe, advance, device=device)
-    if _is_trained(run, prepared):
+        found = find(dataset, recipe, out, source=source, device=device, tell=tell)
+        start = time.perf_counter()
+        with tell.stage("reading queries") as advance:
+            prepared = prepare(dataset, found.identifiers, recipe, advance, device=device)
+        trained = _trained_step(found.run, recipe, prepared)
+        if accelerator.is_main_process:
+            found.keep(tell, begin=True)
+    run = found.run
+    if trained is not None:
         tell.say(f"The model of {run.folder} is trained already.")
     else:
         tell.say(_plan(recipe, prepared))
-        at = _Training(dataset, recipe, made.identifiers, run, prepared, accelerator, tell).go()
+        at = _Training(dataset, recipe, found.identifiers, run, prepared, accelerator, tell).go()
         if accelerator.is_main_process:
             _keep(recipe, run, prepared, at)
             run.record("model", seconds=round(time.perf_counter() - start, 1), steps=at.step)
         accelerator.wait_for_everyone()
+    if accelerator.is_main_process and "model" not in run.manifest()["steps"]:
+        run.record("model", seconds=0.0, steps=trained)  # killed between the model and its record
     if accelerator.is_main_process:
         index(run, tell=tell)
     return _outcome(run, recipe)
@@ -167,11 +174,17 @@ def _plan(recipe: Recipe, prepared: Prepared) -> str:
     return f"Training {recipe.name} on {listed}, {epochs}."
 
 
-def _is_trained(run: Run, prepared: Prepared) -> bool:
+def _trained_step(run: Run, recipe: Recipe, prepared: Prepared) -> int | None:
+    """The last step of the model, where it is trained already; refuses what another recipe began here."""
+    for phase in recipe.phases:
+        checkpoint.check_source(run.folder / "checkpoints" / phase.name, prepared.source)
     folder = run.folder / "model"
-    return (
-        folder.exists() and artifacts.opening(folder, kind=MODEL).meta["source"] == prepared.source
-    )
+    if not folder.exists():
+        return None
+    meta = artifacts.opening(folder, kind=MODEL).meta
+    if meta["source"] != prepared.source:
+        raise RarsError(checkpoint.OTHER.format(folder))
+    return int(meta["step"])
 
 
 def _keep(recipe: Recipe, run: Run, prepared: Prepared, at: Position) -> None:
@@ -291,6 +304,7 @@ def _train_other(dataset: Dataset, recipe: Recipe, out: Path, tell: Tell) -> Tra
     """Make a comparison system, or find it made already; a failure leaves the folder as it was."""
     run = Run.planned(out, dataset)
     facts = running.made(run, recipe, dataset)
+    start = time.perf_counter()
     if facts is not None:
         tell.say(f"The {recipe.system} system of {out} is made already.")
         Run.start(out, recipe, dataset)
@@ -299,29 +313,14 @@ def _train_other(dataset: Dataset, recipe: Recipe, out: Path, tell: Tell) -> Tra
         trained = learning.part_of(recipe).trains(recipe.own)
         what = f"Making {recipe.name} for {dataset.n_items:,} items"
         tell.say(f"{what}: fine-tuning {trained}." if trained else f"{what}.")
-        start = time.perf_counter()
-        with _started(run, recipe, dataset), tell.stage(recipe.name) as advance:
+        with tell.stage(recipe.name) as advance:
             facts = running.make(run, recipe, dataset, held, advance=advance)
         run.record("model", seconds=round(time.perf_counter() - start, 1), system=recipe.system)
+    if "model" not in run.manifest()["steps"]:  # killed between the model and its record
+        run.record("model", seconds=0.0, system=recipe.system)
     return Trained(
         run=run,
         recipe=recipe,
         seconds=run.manifest()["steps"].get("model", {}).get("seconds", 0.0),
         learned={name: facts[name] for name in ("tuning", "weights") if name in facts},
     )
-
-
-@contextmanager
-def _started(run: Run, recipe: Recipe, dataset: Dataset) -> Iterator[None]:
-    """Write manifest and recipe; whatever goes wrong on the way leaves the folder as it was."""
-    fresh, written = not run.manifest_path.exists(), run.folder / "recipe.toml"
-    before = written.read_text(encoding="utf-8") if written.exists() else None
-    Run.start(run.folder, recipe, dataset)
-    try:
-        yield
-    except BaseException:
-        if fresh:
-            shutil.rmtree(run.folder)
-        elif before is not None:
-            artifacts.write_text(written, before)
-        raise

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars import locks
 from rars.arrays import Bools, Ints, Points
 from rars.data.importing import read_ids, read_items
 from rars.data.problems import quoted
@@ -27,7 +28,7 @@ from rars.identifiers import Identifiers, shared_embedder
 from rars.identifiers.texts import joined
 from rars.progress import Advance
 from rars.runs import Run
-from rars.search.index import Change, IndexVersion, changing, home, point, pointer, write_version
+from rars.search.index import Change, IndexVersion, home, point, pointer, write_version
 from rars.search.store import ITEM_FILE
 from rars.tree.categories import NONE, CategoryTree
 
@@ -47,7 +48,7 @@ class Changed:
 
 def add_items(run: Run, path: Path, *, advance: Advance | None = None) -> Changed:
     """Add the items of a file; an id that the catalogue has already is a problem of its row."""
-    with changing(run):
+    with locks.held(run.folder):
         old = IndexVersion.load(run)
         new = read_items(
             path, _refuse_known(old.items.ids), consequence=_UNCHANGED, advance=advance
@@ -57,7 +58,7 @@ def add_items(run: Run, path: Path, *, advance: Advance | None = None) -> Change
 
 def remove_items(run: Run, path: Path, *, advance: Advance | None = None) -> Changed:
     """Remove the items whose ids a file names; an unknown id is a problem of its row."""
-    with changing(run):
+    with locks.held(run.folder):
         old = IndexVersion.load(run)
         ids = read_ids(path, _refuse_unknown(old.items.ids, "to remove"), consequence=_UNCHANGED)
         return _change(run, old, "remove", ids, None, advance)
@@ -65,7 +66,7 @@ def remove_items(run: Run, path: Path, *, advance: Advance | None = None) -> Cha
 
 def update_items(run: Run, path: Path, *, advance: Advance | None = None) -> Changed:
     """Replace items by those of a file that have the same ids; they move to the end of the catalogue."""
-    with changing(run):
+    with locks.held(run.folder):
         old = IndexVersion.load(run)
         check = _refuse_unknown(old.items.ids, "to update; use add")
         new = read_items(path, check, consequence=_UNCHANGED, advance=advance)
@@ -74,7 +75,7 @@ def update_items(run: Run, path: Path, *, advance: Advance | None = None) -> Cha
 
 def roll_back(run: Run, version: str | None = None) -> Changed:
     """Search an earlier version again: the one named, or the one before the current one."""
-    with changing(run):
+    with locks.held(run.folder):
         known = pointer(run)
         name = version or _before(run, known)
         if all(event["version"] != name for event in known["log"]):

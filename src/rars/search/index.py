@@ -10,8 +10,6 @@ written whole, then the pointer is replaced: a reader sees the old catalogue or 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,9 +18,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from filelock import FileLock, Timeout
 
-from rars import artifacts
+from rars import artifacts, locks
 from rars.arrays import Bools, Ints, Points
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
@@ -55,6 +52,8 @@ POINTER = "current.json"
 class IndexVersion:
     """One version of a catalogue, opened; arrays are memory-mapped."""
 
+    name: str
+    """Such as ``v000001``."""
     folder: Path
     meta: dict[str, Any]
     digest: str
@@ -65,11 +64,6 @@ class IndexVersion:
     items: ItemStore
     vectors: Vectors | None
 
-    @property
-    def name(self) -> str:
-        """Such as ``v000001``."""
-        return self.folder.name
-
     @cached_property
     def locales(self) -> Locales | None:
         """The items' locales, where the catalogue has such a column; read when first asked for."""
@@ -78,17 +72,19 @@ class IndexVersion:
     @classmethod
     def load(cls, run: Run, name: str | None = None, *, verify: bool = True) -> IndexVersion:
         """Open a version (the current one if not named), checking its digests and its model."""
-        folder = home(run) / (name or current(run))
-        artifact = artifacts.opening(folder, kind=KIND, verify=verify)
+        name = name or current(run)
+        artifact = artifacts.opening(home(run) / name, kind=KIND, verify=verify)
+        folder = artifact.folder
         known = digests(run)
         for part, digest in known.items():
             if artifact.meta[part] != digest:
                 raise RarsError(
-                    f"{folder} was made for another {part} than the run has now; "
+                    f"{home(run) / name} was made for another {part} than the run has now; "
                     f"make it again with: rars index {run.folder}"
                 )
         tree = PrefixTree.load(folder / "tree", verify=False)
         return cls(
+            name=name,
             folder=folder,
             meta=dict(artifact.meta),
             digest=artifact.digest,
@@ -133,6 +129,12 @@ def point(run: Run, version: str, event: Event) -> None:
     artifacts.write_json(path, {"current": version, "log": [*log, stamped]})
 
 
+def check_versions(run: Run) -> None:
+    """Check the digests of every version that the log names; what is damaged is named."""
+    for name in dict.fromkeys(str(event["version"]) for event in pointer(run)["log"]):
+        artifacts.opening(home(run) / name, kind=KIND)
+
+
 def next_version(run: Run) -> str:
     """The name of the version to be written.
 
@@ -141,23 +143,6 @@ def next_version(run: Run) -> str:
     known = pointer(run)["log"] if (home(run) / POINTER).exists() else []
     numbers = [int(event["version"][1:]) for event in known]
     return f"v{max(numbers, default=0) + 1:06d}"
-
-
-@contextmanager
-def changing(run: Run) -> Iterator[None]:
-    """Hold the right to change a run's index; one process at a time."""
-    home(run).mkdir(parents=True, exist_ok=True)
-    lock = FileLock(home(run) / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise RarsError(
-            f"Another process is changing the index of {run.folder}; try again when it is done."
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 # -- writing -------------------------------------------------------------------------------------
@@ -237,7 +222,8 @@ def build_index(run: Run, *, advance: Advance | None = None) -> str:
     identifiers = Identifiers.load(run.folder / "identifiers")
     if not identifiers.item_ids.equals(dataset.item_ids):
         raise RarsError(f"The identifiers of {run.folder} are not those of {dataset.where}.")
-    ready = saving.load(run.folder / "model")
+    trained = artifacts.opening(run.folder / "model", kind=MODEL_KIND)
+    ready = saving.load(trained.folder)
     categories = None
     if ready.architecture.categories:
         categories = category_tree(dataset, identifiers, run.recipe())
@@ -245,9 +231,10 @@ def build_index(run: Run, *, advance: Advance | None = None) -> str:
     if QueryReader.of(ready, identifiers).embeds:
         frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
         vectors = identifiers.item_space(frozen)
-    assert dataset.folder is not None  # a run keeps the folder of its dataset
-    change = Change("build", identifiers, categories, dataset.folder / ITEM_FILE, vectors)
-    with changing(run):
+    items = dataset.item_store.source
+    assert isinstance(items, Path)  # a run keeps the folder of its dataset
+    change = Change("build", identifiers, categories, items, vectors)
+    with locks.held(run.folder):
         return write_version(run, change, advance=advance)
 
 

@@ -161,8 +161,8 @@ class Retriever:
         """
         run = Run.open(folder, generative=True)
         index = IndexVersion.load(run, version, verify=verify)
-        artifacts.opening(run.folder / "model", kind=MODEL_KIND, verify=verify)
-        ready = saving.load(run.folder / "model")
+        trained = artifacts.opening(run.folder / "model", kind=MODEL_KIND, verify=verify)
+        ready = saving.load(trained.folder)
         model = at_precision(_on_device(ready.model, device, precision), precision)
         ready = replace(ready, model=model)
         identifiers = Identifiers.load(run.folder / "identifiers", verify=verify)

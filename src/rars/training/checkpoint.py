@@ -6,7 +6,6 @@ Randomness needs no saving: every step seeds its own from (seed, step).
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,13 @@ from torch import nn
 
 from rars import artifacts
 from rars.errors import RarsError
+from rars.model.saving import check_finite
 
 KIND = "checkpoint"
+OTHER = (
+    "{} belongs to another recipe or other data; train into a new --out folder, or change the settings "
+    "back."
+)
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,11 @@ def save(
 ) -> Path:
     """Write ``step-N``; ``source`` is the digest of data and recipe that it belongs to."""
     path = folder / f"step-{at.step:09d}"
+    weights = dict(model.state_dict())
+    check_finite(weights, f"step {at.step:,} is not kept")
     with artifacts.writing(path, kind=KIND) as draft:
         draft.meta.update(vars(at), source=source)
-        _write(draft.folder / "model.safetensors", dict(model.state_dict()))
+        _write(draft.folder / "model.safetensors", weights)
         _write(draft.folder / "optimizer.safetensors", _flat(optimizer))
     return path
 
@@ -53,12 +59,21 @@ def newest(folder: Path, source: str) -> tuple[Path, Position] | None:
             continue  # the disk failed under it; an older one is still good
         meta = dict(artifact.meta)
         if meta.pop("source") != source:
-            raise RarsError(
-                f"{path} belongs to another recipe or other data; train into a new --out folder, or "
-                "change the settings back."
-            )
-        return path, Position(**meta)
+            raise RarsError(OTHER.format(path))
+        return artifact.folder, Position(**meta)
     return None
+
+
+def check_source(folder: Path, source: str) -> None:
+    """Refuse to go on from checkpoints of other data or another recipe; nothing but facts is read."""
+    for path in sorted(folder.glob("step-*"), reverse=True):
+        try:
+            found = artifacts.opening(path, kind=KIND, verify=False).meta["source"]
+        except RarsError:
+            continue
+        if found != source:
+            raise RarsError(OTHER.format(path))
+        return
 
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
@@ -74,9 +89,10 @@ def load_weights(path: Path, model: nn.Module) -> None:
 
 
 def prune(folder: Path, kept: int) -> None:
-    """Remove all but the newest checkpoints."""
+    """Remove all but the newest checkpoints, and what killed processes left of others."""
     for path in sorted(folder.glob("step-*"))[:-kept]:
-        shutil.rmtree(path, ignore_errors=True)
+        artifacts.discard(path)
+    artifacts.sweep(folder, "step-")
 
 
 def _write(path: Path, tensors: dict[str, torch.Tensor]) -> None:

@@ -7,6 +7,7 @@ the journal tells of one uninterrupted run. Ignores what the numbers mean.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,14 @@ class Journal:
 
     def write(self, **values: Any) -> None:
         """Append one line and hand it to the operating system at once."""
-        self._stream.write(json.dumps(values) + "\n")
-        self._stream.flush()
+        try:
+            self._stream.write(json.dumps(values) + "\n")
+            self._stream.flush()
+        except OSError as error:
+            with suppress(OSError):
+                self._stream.close()  # or what it still holds would be tried again
+            why = artifacts.reason(error)
+            raise RarsError(f"{self.path} could not be written: {why}.") from error
         if self._board is not None:
             for name, value in values.items():
                 if name not in ("step", "epoch"):

@@ -169,9 +169,10 @@ def say(*lines: Words, style: str = "") -> None:
 
 
 def complain(words: object, style: str = "red") -> None:
-    """Say ``rars: ...``; further lines are set in, so that none of them can pass for another message."""
+    """Say ``rars: ...``; a further line that could pass for another message is set in."""
     first, *more = str(words).split("\n")
-    say(f"rars: {first}", *(f"  {line}" for line in more), style=style)
+    said = (f"  {line}" if line.startswith("rars:") else line for line in more)
+    say(f"rars: {first}", *said, style=style)
 
 
 # -- shapes ----------------------------------------------------------------------------------------

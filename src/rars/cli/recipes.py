@@ -13,16 +13,14 @@ app = typer.Typer(
     name="recipes",
     invoke_without_command=True,
     rich_markup_mode="rich",
-    help="List the recipes; show one resolved, and what it changes against the one it extends.",
+    help="List the recipes; show one resolved, and what it changes against the one it extends."
+    "\n\nExample: rars recipes",
 )
 
 
 @app.callback()
 def list_(context: typer.Context, as_json: console.Json = False) -> None:
-    """List all recipes with one line each.
-
-    Example: rars recipes
-    """
+    """List all recipes with one line each."""
     if context.invoked_subcommand is not None:
         return
     from rars import pipeline

@@ -1,22 +1,21 @@
 """The commands. One module per step; each parses and prints, and leaves the work to the package.
 
-Owns: the list of commands and the end of every run: a user's mistake is one sentence and exit code 2.
+Owns: the list of commands. How they speak is ``rars.cli.console``'s, how a run ends ``rars.cli.ending``'s.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from rars import __version__
 from rars.cli import (
     analyze,
     catalog,
     console,
     data,
     demo,
+    ending,
     evaluate,
     experiment,
     identify,
@@ -24,10 +23,6 @@ from rars.cli import (
     search,
     train,
 )
-from rars.errors import RarsError, Stopped
-
-# Typer brings its own copy of Click; this is its "the command line is wrong" in any version.
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     name="rars",
@@ -45,7 +40,9 @@ app.add_typer(recipes.app)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"rars {__version__}")
+        from rars import __version__  # reads the metadata of the package, which takes its time
+
+        console.show(f"rars {__version__}")
         raise typer.Exit
 
 
@@ -74,22 +71,4 @@ app.command()(experiment.experiment)
 
 def main() -> None:
     """Run the command line; the console script ``rars`` calls this."""
-    try:
-        code = app(standalone_mode=False)
-    except UsageError as error:
-        message = getattr(error, "format_message", error.__str__)()
-        if message:  # none where the help was asked for by giving no command
-            console.err.print(f"rars: {message}", style="red", markup=False, soft_wrap=True)
-        code = 2
-    except RarsError as error:
-        console.err.print(f"rars: {error}", style="red", markup=False, soft_wrap=True)
-        code = 2
-    except Stopped as stop:
-        console.err.print(f"rars: {stop}", markup=False, soft_wrap=True)
-        code = 130
-    except (KeyboardInterrupt, typer.Abort):
-        console.err.print("rars: stopped; nothing half-written was left behind.")
-        code = 130
-    except BrokenPipeError:
-        code = 141
-    sys.exit(code if isinstance(code, int) else 0)
+    ending.exit_with(app)

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from rars.cli import console
 from rars.errors import RarsError
@@ -58,7 +56,7 @@ def _representation(folder: Path, as_json: bool) -> None:
 
     def show() -> None:
         held = "" if found.validation is None else f", {found.validation:.3f} on validation queries"
-        console.show(
+        console.prose(
             f"A fresh tree head on the finished encoder: {found.train:.3f} nats a query in training{held}."
         )
         if found.own is not None:
@@ -76,17 +74,9 @@ def _ambiguity(folder: Path, split: str, relevance: str, plot: Path | None, as_j
 
 def show_ambiguity(found: Profile, path: Path) -> None:
     """Print the paper's table of relevance ambiguity."""
-    table = Table(
-        title=f"Relevance ambiguity by depth: {found.n_queries:,} {found.split} queries",
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        caption="Delta: entropy in nats; Q: queries that branch; M: relevance mass there; V: sampling "
-        "variance; r: share of the entropy",
-    )
-    for name in ("depth", "Delta", "Q %", "M %", "of capacity", "V", "r %"):
-        table.add_column(name, justify="right")
-    for row in found.rows:
-        table.add_row(
+    columns = ("depth", "Delta", "Q %", "M %", "of capacity", "V", "r %")
+    rows = (
+        (
             f"L{row.depth}",
             f"{row.entropy:.3f}",
             f"{100 * row.ambiguous_queries:.1f}",
@@ -95,6 +85,15 @@ def show_ambiguity(found: Profile, path: Path) -> None:
             f"{row.sampling_variance:.3f}",
             f"{100 * row.allocation:.1f}",
         )
-    console.out.print(table)
+        for row in found.rows
+    )
+    console.table(
+        columns,
+        rows,
+        title=f"Relevance ambiguity by depth: {found.n_queries:,} {found.split} queries",
+        caption="Delta: entropy in nats; Q: queries that branch; M: relevance mass there; V: sampling "
+        "variance; r: share of the entropy.",
+        right=columns,
+    )
     console.show(f"Relevance branches at depth {found.mean_depth:.2f} on average (tau).")
     console.show(f"Plot: {path}")

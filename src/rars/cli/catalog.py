@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
-from rich.table import Table
 
 from rars.cli import console
 
@@ -92,17 +90,19 @@ def log(folder: console.RunFolder, as_json: console.Json = False) -> None:
     found = pipeline.log(folder)
 
     def show() -> None:
-        table = Table(box=box.SIMPLE_HEAD, caption=f"searched now: {found['current']}")
-        for name in ("when (UTC)", "what", "version", "from"):
-            table.add_column(name)
-        for name in ("added", "removed", "items"):
-            table.add_column(name, justify="right")
-        for event in found["log"]:
-            counts = (f"{event.get(name, 0):,}" for name in ("added", "removed", "items"))
-            parent = event["parent"] or ""
-            when = event["at"][:16].replace("T", " ")  # to the minute, UTC
-            table.add_row(when, event["action"], event["version"], parent, *counts)
-        console.out.print(table)
+        numbers = ("added", "removed", "items")
+        rows = (
+            (
+                event["at"][:16].replace("T", " "),  # to the minute, UTC
+                event["action"],
+                event["version"],
+                event["parent"] or "",
+                *(f"{event.get(name, 0):,}" for name in numbers),
+            )
+            for event in found["log"]
+        )
+        columns = ("when (UTC)", "what", "version", "from", *numbers)
+        console.table(columns, rows, caption=f"Searched now: {found['current']}.", right=numbers)
 
     console.emit(found, as_json, show)
 

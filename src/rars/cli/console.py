@@ -1,34 +1,42 @@
 """How the commands speak: results on stdout, everything else on stderr.
 
-Owns: the two consoles, the bars that a step's progress is drawn with, ``--json``, and the options that
-several commands share. Ignores what is shown.
+Owns: the one way to either stream, the bars that a step's progress is drawn with, ``--json``, and the options
+that several commands share. Ignores what is shown.
+
+Titles, queries, paths and ids are other people's words. Every function here takes them as plain text and
+shows their control characters as escapes (``clean``), so no word can move the cursor, set a colour, write to
+the clipboard or turn the direction of a line; colours are given beside a text, never inside it. The other
+modules of ``rars.cli`` reach neither Rich nor the streams (a test keeps it so).
 """
 
 from __future__ import annotations
 
 import json
+import math
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.text import Text
 
+from rars.errors import RarsError
 from rars.progress import Advance
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+    from rich.tree import Tree
+
+    from rars.evaluation.tables import Table
+
+# Words come as Text, which knows neither markup nor the names of emoji.
+_out = Console(highlight=False, markup=False, emoji=False)
+_err = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 # -- options ---------------------------------------------------------------------------------------
 
@@ -52,82 +60,231 @@ Changes = Annotated[
 Split = Annotated[str, typer.Option(help="train, validation or test queries.")]
 
 
+# -- words -----------------------------------------------------------------------------------------
+
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # C0 and C1 controls: escapes, bells, carriage returns
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # what turns the direction of a line
+    "\u2028\u2029"  # line and paragraph separators
+    "\ud800-\udfff]"  # halves of characters, such as bytes that are not UTF-8
+)
+_NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def clean(text: object) -> str:
+    r"""A text with its control characters as visible escapes; the letters of every script stay.
+
+    >>> print(clean("caf\u00e9 \x1b[31mred\r"), clean("a\u202eb"), clean("\udcff"))
+    café \x1b[31mred\r a\u202eb \xff
+    """
+    return _HIDDEN.sub(lambda found: _escape(found[0]), str(text))
+
+
+def _escape(character: str) -> str:
+    number = ord(character)
+    if 0xDC80 <= number <= 0xDCFF:  # how Python holds a byte that is not UTF-8
+        number -= 0xDC00
+    return _NAMED.get(character) or (f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}")
+
+
+Part = str | tuple[str, str]
+"""A text, or a text and the style it is shown in."""
+
+
+class Styled:
+    """Text in several styles; a plain string does wherever this does."""
+
+    def __init__(self, *parts: Part) -> None:
+        self.parts = parts
+
+
+Words = str | Path | Styled
+
+
+def _text(words: Words, style: str = "") -> Text:
+    parts = words.parts if isinstance(words, Styled) else (str(words),)
+    found = Text(style=style)
+    for part in parts:
+        word, own = (part, "") if isinstance(part, str) else part
+        found.append(clean(word), own or None)
+    return found
+
+
 # -- speaking --------------------------------------------------------------------------------------
 
 
-def emit(payload: dict[str, Any], as_json: bool, show: Callable[[], None]) -> None:
-    """Print a command's result once: as JSON, or by ``show`` for a person."""
-    if as_json:
-        sys.stdout.write(json.dumps(payload, ensure_ascii=False) + "\n")
-    else:
+def emit(payload: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -> None:
+    """Print a command's result once: as a line of JSON, or by ``show`` for a person."""
+    if not as_json:
         show()
+        return
+    # ASCII alone survives every stdout; DEL is the one control character that JSON lets through.
+    line = json.dumps(_finite(payload), ensure_ascii=True, allow_nan=False)
+    with written("stdout"):
+        sys.stdout.write(line.replace("\x7f", r"\u007f") + "\n")
 
 
-def show(text: str) -> None:
-    """Print a line of the result as it is."""
-    out.print(text, markup=False, soft_wrap=True)
+@contextmanager
+def written(name: str) -> Iterator[None]:
+    """A full disk behind a stream is a mistake that can be named; a reader who went away is none."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RarsError(f"{name} cannot be written: {error.strerror}.") from error
 
 
-def say(text: str) -> None:
+def _print(*shapes: Any, wrap: bool = True) -> None:
+    with written("stdout"):
+        _out.print(*shapes, soft_wrap=not wrap)
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for what JSON has no number for."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return value
+
+
+def show(*lines: Words) -> None:
+    """Print lines of the result as they are, however long."""
+    for line in lines:
+        _print(_text(line), wrap=False)
+
+
+def prose(words: Words) -> None:
+    """Print a sentence of the result; a terminal breaks it between words, a file gets one line."""
+    _print(_text(words), wrap=_out.is_terminal)
+
+
+def say(*lines: Words, style: str = "") -> None:
     """Tell the person something that is not the result."""
-    err.print(text, markup=False, soft_wrap=True)
+    for line in lines:
+        _err.print(_text(line, style), soft_wrap=True)
 
 
-class Terminal:
-    """Progress of a step on stderr: sentences, and bars where it is a terminal."""
+def complain(words: object, style: str = "red") -> None:
+    """Say ``rars: ...``; a further line that could pass for another message is set in."""
+    first, *more = str(words).split("\n")
+    said = (f"  {line}" if line.startswith("rars:") else line for line in more)
+    say(f"rars: {first}", *said, style=style)
 
-    def say(self, text: str) -> None:
-        """A sentence."""
-        say(text)
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[Advance]:
-        """A bar while the block runs."""
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+def table(
+    columns: Iterable[str],
+    rows: Iterable[Sequence[Words]],
+    *,
+    title: str = "",
+    caption: str = "",
+    right: Collection[str] = (),
+    bold: Collection[str] = (),
+    whole: Collection[str] = (),
+) -> None:
+    """Print a table; ``right`` names its columns of numbers, ``whole`` those that are not broken."""
+    from rich import box
+    from rich.table import Table as Printed
+
+    if title:
+        _print(_text(title, "bold"))
+    printed = Printed(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        printed.add_column(
+            _text(name),
+            justify="right" if name in right else "left",
+            style="bold" if name in bold else "",
+            no_wrap=name in right or name in whole,
+            overflow="fold",
         )
-        with _bar(*columns) as bar:
-            task = bar.add_task(name, total=None)
-
-            def advance(done: int, total: int) -> None:
-                bar.update(task, completed=done, total=total)
-
-            yield advance
-
-    def note(self, name: str, values: dict[str, float]) -> None:
-        """Nothing; ``training`` draws a bar of it."""
+    for row in rows:
+        printed.add_row(*map(_text, row))
+    _print(printed)
+    if caption:
+        _print(_text(caption, "dim"))
 
 
-class TrainingTerminal(Terminal):
-    """The same, with a bar of training that shows every loss term and the speed."""
+def counts(title: Words, rows: Iterable[tuple[str, str]]) -> None:
+    """Print names and numbers in a box, under a line that may be as long as a path is."""
+    from rich.table import Table as Printed
 
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-        self._task: TaskID | None = None
-        self._name = ""
+    show(title)
+    printed = Printed(show_header=False)
+    printed.add_column(overflow="fold")
+    printed.add_column(justify="right", no_wrap=True)
+    for name, value in rows:
+        printed.add_row(_text(name), _text(value))
+    _print(printed)
 
-    def note(self, name: str, values: dict[str, float]) -> None:
-        """Move the bar."""
-        if self._task is None or name != self._name:
-            if self._task is not None:
-                self._bar.remove_task(self._task)
-            self._task, self._name = self._bar.add_task(name, total=1.0, terms=""), name
-        shown = [f"{key} {value:.3f}" for key, value in values.items() if key not in _NOT_TERMS]
-        speed = f"{values['pairs_per_second']:,.0f} pairs/s"
-        self._bar.update(self._task, completed=values["progress"], terms=" ".join([*shown, speed]))
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[Advance]:
-        """A further row of the same display: two live displays cannot share a terminal."""
-        task = self._bar.add_task(name, total=None, terms="")
-        try:
-            yield lambda done, total: self._bar.update(task, completed=done, total=total)
-        finally:
-            self._bar.remove_task(task)
+def report(*tables: Table) -> None:
+    """Print tables of an evaluation."""
+    from rars.pipeline.showing import terminal
 
+    for one in tables:
+        _print(terminal(_cleaned(one)))
+
+
+_Kind = TypeVar("_Kind")
+
+
+def _cleaned(value: _Kind) -> _Kind:
+    """The same dataclass, with every text in it cleaned."""
+    found: Any = value
+    if isinstance(value, str):
+        found = clean(value)
+    elif isinstance(value, tuple):
+        found = tuple(map(_cleaned, value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = replace(value, **{f.name: _cleaned(getattr(value, f.name)) for f in fields(value)})
+    return found  # type: ignore[no-any-return]
+
+
+@dataclass
+class Node:
+    """A line of a tree, and what hangs below it."""
+
+    words: Words
+    below: list[Node]
+
+    def add(self, words: Words) -> Node:
+        """Hang a line below this one."""
+        self.below.append(Node(words, []))
+        return self.below[-1]
+
+
+def node(words: Words) -> Node:
+    """The root of a tree."""
+    return Node(words, [])
+
+
+def draw(root: Node) -> None:
+    """Print a tree and an empty line."""
+    from rich.tree import Tree
+
+    def hang(at: Tree, nodes: list[Node]) -> None:
+        for one in nodes:
+            hang(at.add(_text(one.words)), one.below)
+
+    tree = Tree(_text(root.words))
+    hang(tree, root.below)
+    _print(tree, "")
+
+
+def title(name: str, what: str) -> None:
+    """Print the head of a chapter, with a line to the edge of the terminal."""
+    from rich.rule import Rule
+
+    _print(Rule(_text(Styled((name, "bold"), "  ", (what, "dim"))), align="left"))
+
+
+# -- progress --------------------------------------------------------------------------------------
 
 _NOT_TERMS = frozenset(
     [
@@ -142,24 +299,121 @@ _NOT_TERMS = frozenset(
     ]
 )
 
-
-@contextmanager
-def training() -> Iterator[TrainingTerminal]:
-    """What a training reports to."""
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[terms]}", markup=False),
-    )
-    with _bar(*columns) as bar:
-        yield TrainingTerminal(bar)
+Move = Callable[[int, int, Styled], None]
+"""Long work calls it with (done, total, what is going on)."""
 
 
-def _bar(*columns: Any, **options: Any) -> Progress:
-    quiet = not err.is_terminal
-    return Progress(*columns, console=err, transient=True, disable=quiet, **options)
+class Terminal:
+    """Progress of a step on stderr: sentences, and bars where it is a terminal.
+
+    Two live displays cannot share a terminal: whatever runs inside something else is a further row of its
+    display.
+    """
+
+    def __init__(self) -> None:
+        self._bars: Progress | None = None
+        self._training: tuple[str, TaskID] | None = None
+
+    def say(self, text: str) -> None:
+        """A sentence."""
+        say(text)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[Advance]:
+        """A row while the block runs."""
+        with self.watching(name) as move:
+            yield lambda done, total: move(done, total, Styled())
+
+    @contextmanager
+    def watching(self, name: str) -> Iterator[Move]:
+        """A row while the block runs, which also says what is going on."""
+        with self._display() as bars:
+            row = bars.add_task(clean(name), total=None, count="", now=Text())
+            before: list[int | None] = [None]
+
+            def move(done: int, total: int, now: Styled) -> None:
+                if before[0] not in (None, total):  # another stretch: its speed is its own
+                    bars.reset(row)
+                before[0] = total
+                text = f"{done:,}/{total:,}"
+                bars.update(row, completed=done, total=total, count=text, now=_text(now))
+
+            try:
+                yield move
+            finally:
+                bars.remove_task(row)
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """One display for all that the block does: a training and the stages around it."""
+        with self._display():
+            try:
+                yield
+            finally:
+                self._training = None
+
+    def note(self, name: str, values: dict[str, float]) -> None:
+        """Move the row of a training: every loss term and the speed."""
+        if self._bars is None:
+            return
+        if self._training is None or self._training[0] != name:
+            if self._training is not None:
+                self._bars.remove_task(self._training[1])
+            row = self._bars.add_task(clean(name), total=1.0, count="", now=Text())
+            self._training = (name, row)
+        shown = [f"{key} {value:.3f}" for key, value in values.items() if key not in _NOT_TERMS]
+        speed = f"{values['pairs_per_second']:,.0f} pairs/s"
+        done = values["progress"]
+        self._bars.update(
+            self._training[1],
+            completed=done,
+            count=f"{100 * done:.0f} %",
+            now=_text(" ".join([*shown, speed])),
+        )
+
+    @contextmanager
+    def _display(self) -> Iterator[Progress]:
+        if self._bars is not None:
+            yield self._bars
+            return
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
+
+        class Now(TextColumn):
+            """What is going on, as far as there is room for it."""
+
+            def render(self, task: Any) -> Text:
+                now: Text = task.fields["now"]
+                return now
+
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[count]}", markup=False, justify="right"),
+            TimeRemainingColumn(compact=True),
+            Now("", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1)),
+        )
+        with Progress(
+            *columns,
+            console=_err,
+            transient=True,
+            expand=True,
+            disable=not _err.is_terminal or _err.is_dumb_terminal,
+            # Steps may take minutes: the last 30 s would say nothing about the time left.
+            speed_estimate_period=86_400,
+        ) as bars:
+            self._bars = bars
+            try:
+                yield bars
+            finally:
+                self._bars = None
 
 
 tell = Terminal()
+
+
+@contextmanager
+def training() -> Iterator[Terminal]:
+    """What a training reports to."""
+    with tell.training():
+        yield tell

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from rars.cli import console
 from rars.errors import RarsError
@@ -230,35 +229,30 @@ def _problems_as_result(as_json: bool) -> Iterator[None]:
 
 
 def _show_counts(name: str, out: Path, counts: dict[str, int]) -> None:
-    table = _grid(f"{name}: written to {out}")
-    for what, count in counts.items():
-        table.add_row(what.replace("_", " "), f"{count:,}")
-    console.out.print(table)
+    rows = ((what.replace("_", " "), f"{count:,}") for what, count in counts.items())
+    console.counts(f"{name}: written to {out}", rows)
 
 
 def _show_summary(title: str, summary: Summary) -> None:
-    table = _grid(title)
-    table.add_row("items", f"{summary.items:,}")
-    table.add_row("  with category", f"{summary.items_with_category:,}")
-    for depth, count in summary.category_depths.items():
-        table.add_row(f"    {depth} levels deep", f"{count:,}")
-    table.add_row("  without text", f"{summary.items_without_text:,}")
-    table.add_row("queries", f"{sum(summary.queries.values()):,}")
-    for split, count in summary.queries.items():
-        table.add_row(f"  {split}", f"{count:,}")
-    table.add_row("  without a positive", f"{summary.queries_without_positive:,}")
-    table.add_row("judgments", f"{summary.judgments:,}")
-    for grade, count in summary.judgments_by_grade.items():
-        table.add_row(f"  grade {grade}", f"{count:,}")
-    for what, value in summary.positives_per_query.items():
-        table.add_row(f"positives per query, {what}", f"{value:g}")
-    console.out.print(table)
-
-
-def _grid(title: str) -> Table:
-    """An empty table of two columns under a printed line, which may be as long as a path is."""
-    console.out.print(title, markup=False, soft_wrap=True)
-    table = Table(show_header=False)
-    table.add_column()
-    table.add_column(justify="right")
-    return table
+    rows = [
+        ("items", f"{summary.items:,}"),
+        ("  with category", f"{summary.items_with_category:,}"),
+        *(
+            (f"    {depth} levels deep", f"{count:,}")
+            for depth, count in summary.category_depths.items()
+        ),
+        ("  without text", f"{summary.items_without_text:,}"),
+        ("queries", f"{sum(summary.queries.values()):,}"),
+        *((f"  {split}", f"{count:,}") for split, count in summary.queries.items()),
+        ("  without a positive", f"{summary.queries_without_positive:,}"),
+        ("judgments", f"{summary.judgments:,}"),
+        *(
+            (f"  grade {grade}", f"{count:,}")
+            for grade, count in summary.judgments_by_grade.items()
+        ),
+        *(
+            (f"positives per query, {what}", f"{value:g}")
+            for what, value in summary.positives_per_query.items()
+        ),
+    ]
+    console.counts(title, rows)

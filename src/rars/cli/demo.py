@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
-from rich.panel import Panel
-from rich.tree import Tree
 
 from rars.cli import console
 from rars.cli.analyze import show_ambiguity
+from rars.cli.console import Styled
 from rars.cli.experiment import watched
 from rars.cli.identify import show_health
 from rars.cli.search import show_hits
@@ -54,7 +52,8 @@ def demo(
     if not as_json:
         console.show(
             f"{dataset.n_items:,} items, {dataset.n_queries:,} queries, "
-            f"{len(dataset.judgments):,} judgments.\n"
+            f"{len(dataset.judgments):,} judgments.",
+            "",
         )
     _title("2  Identifiers", "residual k-means on sentence vectors: four codes an item", as_json)
     recipe = Recipe.resolve("rars", size="tiny")
@@ -65,7 +64,7 @@ def demo(
     _title("3  The tree", "how the relevance of one query divides on the way down", as_json)
     found = pipeline.ambiguity(run, split="train")
     if not as_json:
-        console.out.print(_drawn(pipeline.walk(run)), "")
+        console.draw(_drawn(pipeline.walk(run)))
         show_ambiguity(found.profile, found.plot)
     _title("4  Training", "Base and RARS: same seed, same batches, one loss apart", as_json)
     changes = [] if epochs is None else [f"training.epochs={epochs}"]
@@ -91,9 +90,9 @@ def demo(
 
     def show() -> None:
         for text, hits in searches.items():
-            console.out.print(f"\n[bold]{escape(text)}[/bold]")
+            console.show("", Styled((text, "bold")))
             show_hits(text, hits, explained=True)
-        console.out.print(_next(out, folder, outcome.folder / "report.html", seconds))
+        _next(out, folder, outcome.folder / "report.html", seconds)
 
     console.emit(payload, as_json, show)
 
@@ -129,14 +128,15 @@ def _trained(dataset: Dataset, out: Path, changes: list[str]) -> Outcome:
 
 
 def _show_results(outcome: Outcome) -> None:
-    from rars.pipeline.showing import terminal
-
-    for table in outcome.tables:
-        console.out.print(terminal(table))
-    console.out.print(
-        "One seed, one learning rate: a look, not a result. "
-        "[bold]rars experiment main[/bold] is the controlled comparison.\n"
+    console.report(*outcome.tables)
+    console.prose(
+        Styled(
+            "One seed, one learning rate: a look, not a result. ",
+            ("rars experiment main", "bold"),
+            " is the controlled comparison.",
+        )
     )
+    console.show("")
 
 
 def _searches(dataset: Dataset, out: Path, outcome: Outcome) -> tuple[Path, dict[str, Hits]]:
@@ -152,34 +152,33 @@ def _searches(dataset: Dataset, out: Path, outcome: Outcome) -> tuple[Path, dict
     return folder, dict(zip(telling, found, strict=True))
 
 
-def _next(out: Path, folder: Path, report: Path, seconds: float) -> Panel:
-    lines = (
-        f"Done in {seconds:.0f} s. The report, for a browser:",
-        f"  {report}",
-        "Next:",
-        f'  rars search {folder} "led lamp" -k 5 --explain',
-        f"  rars plot {folder}",
-        f"  rars train practical --data {out / 'shop'} --out {out / 'practical'}",
-        f"  rars experiment main --data {out / 'shop'} --seeds 3",
-        "  rars data import DIR --items F --queries F --judgments F     your own catalogue",
+def _next(out: Path, folder: Path, report: Path, seconds: float) -> None:
+    console.title("Next", f"all of it took {seconds:.0f} s")
+    console.show(
+        f"The report, for a browser: {report}",
+        "",
+        f'rars search {folder} "led lamp" -k 5 --explain',
+        f"rars plot {folder}",
+        f"rars train practical --data {out / 'shop'} --out {out / 'practical'}",
+        f"rars experiment main --data {out / 'shop'} --seeds 3",
+        "rars data import DIR --items F --queries F --judgments F     your own catalogue",
     )
-    return Panel("\n".join(lines), title="rars", expand=False)
 
 
 def _title(name: str, what: str, quiet: bool) -> None:
     if not quiet:
-        console.out.rule(f"[bold]{name}[/bold]  [dim]{what}[/dim]", align="left")
+        console.title(name, what)
 
 
-def _drawn(found: RelevanceTree) -> Tree:
+def _drawn(found: RelevanceTree) -> console.Node:
     """One query's relevant items, drawn as the tree of their identifiers with its shares."""
-    root = Tree(f"[bold]{escape(found.query)}[/bold]")
+    root = console.node(Styled((found.query, "bold")))
 
-    def hang(at: Tree, branches: tuple[Branch, ...]) -> None:
+    def hang(at: console.Node, branches: tuple[Branch, ...]) -> None:
         for one in branches:
-            titles = "; ".join(escape(leaf.title) for leaf in one.items)
-            label = f"[cyan]{one.name}[/cyan]  {100 * one.share:.0f} %  {titles}"
-            hang(at.add(label.rstrip()), one.below)
+            titles = "; ".join(leaf.title for leaf in one.items)
+            said = f"  {100 * one.share:.0f} %  {titles}".rstrip()
+            hang(at.add(Styled((one.name, "cyan"), said)), one.below)
 
     hang(root, found.branches)
     return root

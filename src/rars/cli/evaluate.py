@@ -38,13 +38,12 @@ def evaluate(
     Example: rars evaluate runs/demo --rule ar,all
     """
     from rars import pipeline
-    from rars.pipeline.showing import terminal
 
     found = pipeline.evaluate(
         folder, rules=_listed(rule), split=split, eligible=eligible, tell=console.tell
     )
     payload = {"run": str(folder), "evaluations": [one.numbers for one in found]}
-    console.emit(payload, as_json, lambda: console.out.print(terminal(found.table())))
+    console.emit(payload, as_json, lambda: console.report(found.table()))
 
 
 def compare(
@@ -63,7 +62,7 @@ def compare(
     Example: rars compare runs/base runs/rars bm25 --rule ar --reference runs/base
     """
     from rars import pipeline
-    from rars.pipeline.showing import shown, terminal, write_markdown
+    from rars.pipeline.showing import shown, write_markdown
 
     found = pipeline.compare(
         runs,
@@ -75,12 +74,7 @@ def compare(
     )
     if markdown is not None:
         write_markdown(markdown, *shown(found))
-
-    def show() -> None:
-        for table in shown(found):
-            console.out.print(terminal(table))
-
-    console.emit(found.as_dict(), as_json, show)
+    console.emit(found.as_dict(), as_json, lambda: console.report(*shown(found)))
 
 
 def verify(folder: console.RunFolder, as_json: console.Json = False) -> None:

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich import box
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from rars.cli import console
+from rars.cli.console import Styled
 from rars.errors import RarsError
 
 if TYPE_CHECKING:
@@ -84,12 +82,8 @@ def _numbers(text: str | None) -> tuple[float, ...]:
 
 def _list(titles: dict[str, str], as_json: bool) -> None:
     def show() -> None:
-        table = Table(box=box.SIMPLE_HEAD)
-        table.add_column("experiment", style="bold")
-        table.add_column("what it shows")
-        for name, title in titles.items():
-            table.add_row(name, title)
-        console.out.print(table)
+        columns = ("experiment", "what it shows")
+        console.table(columns, titles.items(), bold=("experiment",), whole=("experiment",))
         console.show("Next: rars experiment NAME --data DIR --size tiny --seeds 5")
 
     console.emit({"experiments": titles}, as_json, show)
@@ -97,54 +91,27 @@ def _list(titles: dict[str, str], as_json: bool) -> None:
 
 def _show_plan(payload: dict[str, Any], as_json: bool) -> None:
     def show() -> None:
+        rows = ((one["step"], one["name"], one["folder"], one["state"]) for one in payload["cells"])
         title = f"{payload['experiment']}: {len(payload['cells'])} runs"
-        table = Table(title=title, box=box.SIMPLE_HEAD)
-        for column in ("step", "run", "folder", "state"):
-            table.add_column(column, overflow="fold")
-        for one in payload["cells"]:
-            table.add_row(one["step"], one["name"], one["folder"], one["state"])
-        console.out.print(table)
+        console.table(("step", "run", "folder", "state"), rows, title=title)
 
     console.emit(payload, as_json, show)
 
 
 def _show(outcome: Outcome) -> None:
-    from rars.pipeline.showing import terminal
-
-    for table in outcome.tables:
-        console.out.print(terminal(table))
+    console.report(*outcome.tables)
     for name in ("report.html", "table.md", "table.tex", "results.json"):
-        console.show(f"{outcome.folder / name}")
+        console.show(outcome.folder / name)
 
 
 @contextmanager
 def watched() -> Iterator[Watch]:
-    """A bar of finished runs, with those that run now; on a terminal only."""
-    columns = (
-        TextColumn("runs"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    quiet = not console.err.is_terminal
-    with Progress(
-        *columns,
-        console=console.err,
-        transient=True,
-        disable=quiet,
-        speed_estimate_period=86_400,  # runs take minutes: the last 30 s say nothing about time left
-    ) as bar:
-        tasks: dict[str, Any] = {}
+    """A row of finished runs, with those that run now."""
+    with console.tell.watching("runs") as move:
 
         def watch(state: State) -> None:
-            task = tasks.get("now")
-            if task is None or bar.tasks[-1].total != state.total or bar.tasks[-1].finished:
-                if task is not None:
-                    bar.remove_task(task)
-                task = tasks["now"] = bar.add_task("", total=state.total)
-            failed = f"  [red]{state.failed} failed[/red]" if state.failed else ""
-            now = "[dim]" + " | ".join(state.running) + "[/dim]" + failed
-            bar.update(task, completed=state.done + state.failed, description=now)
+            failed = f"{state.failed} failed  " if state.failed else ""
+            now = Styled((failed, "red"), (" | ".join(state.running), "dim"))
+            move(state.done + state.failed, state.total, now)
 
         yield watch

@@ -71,7 +71,7 @@ def inspect(
     def show() -> None:
         show_health(found.identifiers, found.health)
         if found.untrained_recall is not None:
-            console.show(
+            console.prose(
                 f"Untrained recall@100 on {split} queries: {100 * found.untrained_recall:.1f} % "
                 "(query vector . reconstructed item; what is lost here no model wins back)."
             )
@@ -82,11 +82,9 @@ def inspect(
 
 def show_health(found: Identifiers, health: Health) -> None:
     """Print the health table."""
-    from rars.pipeline.showing import terminal
-
-    console.out.print(terminal(health.table()))
+    console.report(health.table())
     before, after = found.report.get("before", 0), found.report.get("after", 0)
-    console.show(
+    console.prose(
         f"Learned by {found.settings.learner}. Items sharing an identifier: {before:,} before, "
         f"{after:,} after the policy {found.settings.collisions!r}."
     )

@@ -6,8 +6,6 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from rars.cli import console
 
@@ -15,16 +13,14 @@ app = typer.Typer(
     name="recipes",
     invoke_without_command=True,
     rich_markup_mode="rich",
-    help="List the recipes; show one resolved, and what it changes against the one it extends.",
+    help="List the recipes; show one resolved, and what it changes against the one it extends."
+    "\n\nExample: rars recipes",
 )
 
 
 @app.callback()
 def list_(context: typer.Context, as_json: console.Json = False) -> None:
-    """List all recipes with one line each.
-
-    Example: rars recipes
-    """
+    """List all recipes with one line each."""
     if context.invoked_subcommand is not None:
         return
     from rars import pipeline
@@ -32,12 +28,9 @@ def list_(context: typer.Context, as_json: console.Json = False) -> None:
     found = pipeline.recipes()
 
     def show() -> None:
-        table = Table(box=box.SIMPLE_HEAD)
-        for name in ("recipe", "what it is", "extends"):
-            table.add_column(name, style="bold" if name == "recipe" else "")
-        for one in found:
-            table.add_row(one.name, one.about, one.parent or "")
-        console.out.print(table)
+        rows = ((one.name, one.about, one.parent or "") for one in found)
+        columns = ("recipe", "what it is", "extends")
+        console.table(columns, rows, bold=("recipe",), whole=("recipe", "extends"))
         console.show("Next: rars recipes show NAME   rars train NAME --data DIR --out RUN")
 
     console.emit({"recipes": [asdict(one) for one in found]}, as_json, show)
@@ -64,16 +57,12 @@ def show_(
     }
 
     def show() -> None:
-        console.show(recipe.to_toml())
-        table = Table(
-            title=f"{name} against {parent or 'the defaults'}",
-            title_justify="left",
-            box=box.SIMPLE_HEAD,
+        console.show(*recipe.to_toml().split("\n"))
+        rows = (
+            (key, *("" if one is None else str(one) for one in (before, after)))
+            for key, before, after in changed
         )
-        for column in ("setting", parent or "default", name):
-            table.add_column(column, overflow="fold")
-        for key, before, after in changed:
-            table.add_row(key, *("" if one is None else str(one) for one in (before, after)))
-        console.out.print(table)
+        columns = ("setting", parent or "default", name)
+        console.table(columns, rows, title=f"{name} against {parent or 'the defaults'}")
 
     console.emit(payload, as_json, show)

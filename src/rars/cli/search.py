@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-from rich import box
-from rich.markup import escape
-from rich.table import Table
-from rich.tree import Tree
 
 from rars.cli import console
+from rars.cli.console import Part, Styled
 from rars.errors import RarsError
 
 if TYPE_CHECKING:
@@ -121,53 +118,57 @@ def show_hits(text: str, hits: Sequence[Hit], *, explained: bool) -> None:
     if not hits:
         console.show("Nothing was found.")
         return
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("", "score"):
-        table.add_column(name, justify="right")
-    for name in ("item", "title", "brand", "category"):
-        table.add_column(name, overflow="fold")
-    for rank, hit in enumerate(hits, 1):
-        leaf = hit.category[-1] if hit.category else ""
-        cells = (hit.item_id, hit.title, hit.brand or "", leaf)
-        table.add_row(str(rank), f"{hit.score:.3f}", *map(escape, cells))
-    console.out.print(table)
+    rows = (
+        (
+            str(rank),
+            f"{hit.score:.3f}",
+            hit.item_id,
+            hit.title,
+            hit.brand or "",
+            hit.category[-1] if hit.category else "",
+        )
+        for rank, hit in enumerate(hits, 1)
+    )
+    columns = ("", "score", "item", "title", "brand", "category")
+    console.table(columns, rows, right=("", "score"))
     if explained:
         for rank, hit in enumerate(hits, 1):
             if hit.explanation is not None:
-                why = cast("Explanation", hit.explanation)
-                console.out.print(_tree(text, rank, hit, why), "")
+                console.draw(_tree(text, rank, hit, cast("Explanation", hit.explanation)))
 
 
-def _tree(text: str, rank: int, hit: Hit, why: Explanation) -> Tree:
+def _tree(text: str, rank: int, hit: Hit, why: Explanation) -> console.Node:
     """The path of one hit, from the query down to the item."""
-    root = Tree(f"[bold]{rank}. {escape(hit.title)}[/bold]  {escape(hit.item_id)}")
-    admitted = ", ".join(f"{escape(path)} {100 * p:.0f} %" for path, p in why.categories)
-    at = root.add(f"{escape(repr(text))}  [dim]searched: {admitted or 'the whole catalogue'}[/dim]")
+    root = console.node(Styled((f"{rank}. {hit.title}", "bold"), f"  {hit.item_id}"))
+    admitted = ", ".join(f"{path} {100 * p:.0f} %" for path, p in why.categories)
+    at = root.add(Styled(repr(text), (f"  searched: {admitted or 'the whole catalogue'}", "dim")))
     best = ""
     for step in why.steps:
         at = at.add(_branch(step))
         if step.evidence and step.best_id not in (best, hit.item_id):
             reasons = _reasons(step.reasons, step.parts)
-            at.add(f"[dim]best below: {escape(step.best_title)}[/dim]  {reasons}")
+            at.add(Styled((f"best below: {step.best_title}", "dim"), "  ", *reasons))
         best = step.best_id
-    at.add(f"[bold]score {hit.score:.2f}[/bold]  {_reasons(why.reasons, why.parts)}")
+    score = f"score {hit.score:.2f}"
+    at.add(Styled((score, "bold"), "  ", *_reasons(why.reasons, why.parts)))
     return root
 
 
-def _branch(step: Step) -> str:
+def _branch(step: Step) -> Styled:
     said, _, term = str(step).partition("  = ")
-    return f"[cyan]{step.name}[/cyan]  {said}  [dim]= {term}[/dim]"
+    return Styled((step.name, "cyan"), f"  {said}", (f"  = {term}", "dim"))
 
 
-def _reasons(reasons: tuple[Any, ...], parts: dict[str, float]) -> str:
+def _reasons(reasons: tuple[Any, ...], parts: dict[str, float]) -> list[Part]:
     """Such as: +black (color) -acme (brand) bm25 0.81; a word is named once."""
-    shown: dict[str, str] = {}
+    shown: dict[str, list[Part]] = {}
     for match in reasons:
         kind = "" if match.kind in ("bm25", "word") else f" ({match.kind})"
-        mark = "[green]+[/green]" if match.matched else "[red]-[/red]"
-        shown.setdefault(match.text, f"{mark}{escape(match.text)}{kind}")
+        mark = ("+", "green") if match.matched else ("-", "red")
+        shown.setdefault(match.text, [mark, f"{match.text}{kind} "])
     values = " ".join(f"{name} {value:.2f}" for name, value in parts.items())
-    return f"{' '.join(shown.values())}  [dim]{values}[/dim]"
+    words = [part for found in shown.values() for part in found]
+    return [*words, (f" {values}" if words else values, "dim")]
 
 
 # -- the index -----------------------------------------------------------------------------------

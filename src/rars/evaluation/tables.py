@@ -131,9 +131,9 @@ def terminal(table: Table) -> Group:
     printed = Printed(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     heads = table.heads("\n")
     for name in heads[: len(table.labels)]:
-        printed.add_column(name, min_width=min(16, len(name)))
+        printed.add_column(Text(name), min_width=min(16, len(name)), overflow="fold")
     for name in heads[len(table.labels) :]:
-        printed.add_column(name, justify="right", no_wrap=True)
+        printed.add_column(Text(name), justify="right", no_wrap=True)
     for block in table.blocks:
         for row in block.rows:
             printed.add_row(*map(Text, row.labels), *map(_terminal_cell, row.cells))

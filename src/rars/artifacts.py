@@ -94,7 +94,9 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RarsError(f"{path} does not exist.") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except RecursionError as error:
+        raise RarsError(f"{path} is not readable JSON: it is nested too deeply.") from error
+    except (OSError, ValueError) as error:
         raise RarsError(f"{path} is not readable JSON: {error}.") from error
 
 

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rars import places
 from rars.errors import RarsError
 
 FORMAT = 1
@@ -74,13 +75,16 @@ def digest_json(value: object) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Replace a small file atomically: a reader sees all of the old text or all of the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with temporary.open("w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise RarsError(f"{path} could not be written: {error.strerror or error}.") from error
 
 
 def write_json(path: Path, value: object) -> None:
@@ -113,14 +117,17 @@ def writing(folder: Path, *, kind: str, manifest: str = "manifest.json") -> Iter
     ...     artifact.meta["unit"], artifact.array("totals").tolist()
     ('items', [0, 1, 2])
     """
-    folder = Path(folder)
+    folder = places.target(folder, replaced=True)
     settle(folder)
     if folder.exists() and not (folder / manifest).exists() and any(folder.iterdir()):
         raise RarsError(f"{folder} holds files that are not a rars {kind}; choose another folder.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(folder)
     temporary = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    temporary.mkdir()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
+        temporary.mkdir()
+    except OSError as error:
+        raise RarsError(f"{folder} could not be written: {error.strerror or error}.") from error
     draft = Draft(temporary, {})
     try:
         yield draft

@@ -36,7 +36,7 @@ from pydantic import (
     model_validator,
 )
 
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 
 SIZES = ("tiny", "small", "paper")
 GENERATIVE = "generative"
@@ -565,6 +565,8 @@ class Recipe(Section):
         changes: Sequence[str] = (),
     ) -> Recipe:
         """Read a recipe by name or path and apply a size, a protocol and ``section.key=value`` changes."""
+        if isinstance(changes, str) or not all(isinstance(one, str) for one in changes):
+            raise expected("changes", "a list of texts section.key=value", changes)
         found = [
             _table(_find(name)),
             *([_table(_found("protocols", protocol))] if protocol else []),

@@ -16,5 +16,12 @@ class Stopped(Exception):
     """The person stopped long work that was saved: the message says how to go on (exit code 130)."""
 
 
+def expected(what: str, wanted: str, given: object) -> RarsError:
+    """An argument of the wrong kind: ``k must be a whole number, not '5' (str)``."""
+    shown = repr(given)
+    shown = shown if len(shown) <= 40 else f"{shown[:36]}..."
+    return RarsError(f"{what} must be {wanted}, not {shown} ({type(given).__name__}).")
+
+
 class RarsWarning(UserWarning):
     """Work goes on, but not as asked: one sentence, as plain as an error's."""

@@ -36,6 +36,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from rars import places
 from rars.errors import RarsError
 
 FORMAT = 1
@@ -165,7 +166,9 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise RarsError(f"{path} does not exist.") from error
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except RecursionError as error:
+        raise RarsError(f"{path} is not readable JSON: it is nested too deeply.") from error
+    except (OSError, ValueError) as error:
         raise RarsError(f"{path} is not readable JSON: {error}.") from error
 
 
@@ -182,7 +185,7 @@ def writing(folder: Path, *, kind: str, manifest: str = "manifest.json") -> Iter
     ...     artifact.meta["unit"], artifact.array("totals").tolist()
     ('items', [0, 1, 2])
     """
-    folder = Path(os.path.realpath(folder))
+    folder = Path(os.path.realpath(places.target(folder)))
     if any(draft in folder.parents for draft in _drafts):
         with _inside(folder, kind, manifest) as part:
             yield part

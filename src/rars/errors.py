@@ -1,7 +1,8 @@
 """The one exception a user's mistake ends in.
 
 Owns: the difference between "you gave something I cannot use" (``RarsError``: one clear sentence,
-exit code 2, nothing changed on disk) and a defect of ours (any other exception: a traceback).
+exit code 2, nothing changed on disk) and a defect of ours (any other exception: a traceback). What can be
+done without, such as a cache, is a ``RarsWarning`` instead.
 """
 
 from __future__ import annotations
@@ -13,3 +14,14 @@ class RarsError(Exception):
 
 class Stopped(Exception):
     """The person stopped long work that was saved: the message says how to go on (exit code 130)."""
+
+
+def expected(what: str, wanted: str, given: object) -> RarsError:
+    """An argument of the wrong kind: ``k must be a whole number, not '5' (str)``."""
+    shown = repr(given)
+    shown = shown if len(shown) <= 40 else f"{shown[:36]}..."
+    return RarsError(f"{what} must be {wanted}, not {shown} ({type(given).__name__}).")
+
+
+class RarsWarning(UserWarning):
+    """Work goes on, but not as asked: one sentence, as plain as an error's."""

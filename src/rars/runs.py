@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rars import __version__, artifacts
+from rars import __version__, artifacts, places
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.errors import RarsError
@@ -35,7 +35,7 @@ class Run:
     @classmethod
     def planned(cls, folder: Path, dataset: Dataset) -> Run:
         """The run that would be here: refuses a folder of something else or of other data; writes nothing."""
-        run = cls(Path(folder))
+        run = cls(places.target(folder))
         if run.manifest_path.exists():
             known = run.manifest()["data"]
             if known["digest"] != dataset.digest:
@@ -64,7 +64,7 @@ class Run:
     @classmethod
     def open(cls, folder: str | Path, *, generative: bool = False) -> Run:
         """Open an existing run folder; with ``generative``, one of a system that has identifiers."""
-        run = cls(Path(folder))
+        run = cls(places.named(folder, "A run folder"))
         if not run.manifest_path.exists():
             raise RarsError(f"{folder} is not a rars run: it has no manifest.json.")
         run.manifest()
@@ -153,7 +153,7 @@ def on_disk(dataset: Dataset, home: Path) -> Dataset:
     """The dataset as a folder: itself, or, of one in memory or a view, what is kept in ``home/dataset``."""
     if dataset.folder is not None:
         return dataset
-    place = home / DATASET
+    place = places.target(home) / DATASET
     if place.exists():
         known = Dataset.load(place)
         if known.facts.get("content") != dataset.digest:

@@ -267,6 +267,8 @@ def test_a_checkpoint_may_lie_in_an_installed_package(tiny_t5, tmp_path, monkeyp
 
     shutil.copytree(tiny_t5, tmp_path / "boxed" / "model")
     (tmp_path / "boxed" / "__init__.py").write_text("raise SystemError('must not be run')")
+    (tmp_path / "boxed-1.0.dist-info").mkdir()
+    (tmp_path / "boxed-1.0.dist-info" / "RECORD").write_text("boxed/__init__.py,,\n")
     monkeypatch.syspath_prepend(tmp_path)
     boxed = open_embedder("t5:package:boxed")
     plain = open_embedder(f"t5:{tiny_t5}")

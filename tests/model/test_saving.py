@@ -146,6 +146,8 @@ def test_a_checkpoint_that_cannot_be_had_is_one_sentence(name, words, monkeypatc
 def test_an_installed_package_can_hold_the_model(tmp_path, monkeypatch):
     (tmp_path / "my_model" / "model").mkdir(parents=True)
     (tmp_path / "my_model" / "__init__.py").touch()
+    (tmp_path / "my_model-1.0.dist-info").mkdir()
+    (tmp_path / "my_model-1.0.dist-info" / "top_level.txt").write_text("my_model\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert located("package:my_model") == str(tmp_path / "my_model" / "model")
 

@@ -34,7 +34,7 @@ from rars.config.tables import (
     recipe_file,
     size_table,
 )
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,8 @@ class Recipe(Section):
         changes: Sequence[str] = (),
     ) -> Recipe:
         """Read a recipe by name or path and apply a size, a protocol and ``section.key=value`` changes."""
+        if isinstance(changes, str) or not all(isinstance(one, str) for one in changes):
+            raise expected("changes", "a list of texts section.key=value", changes)
         found = [
             read_table(recipe_file(name)),
             *([read_table(bundled_file("protocols", protocol))] if protocol else []),

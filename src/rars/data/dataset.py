@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rars import artifacts
+from rars import artifacts, places
 from rars.arrays import Doubles
 from rars.data import folder as folders
 from rars.data import importing, memory, schema, views
@@ -32,7 +32,7 @@ from rars.data.relevance import mass
 from rars.data.rules import one
 from rars.data.schema import LABEL_GRADES, SPLITS
 from rars.data.store import Columns, Rows
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 
 __all__ = ["Dataset", "Ints", "Judgments"]
 
@@ -64,7 +64,10 @@ class Dataset:
     def load(cls, folder: str | Path, *, verify: bool = True) -> Dataset:
         """Open a dataset folder, checking its digests unless ``verify`` is off."""
         artifact = artifacts.opening(
-            Path(folder), kind=folders.KIND, manifest=folders.MANIFEST, verify=verify
+            places.named(folder, "A dataset folder"),
+            kind=folders.KIND,
+            manifest=folders.MANIFEST,
+            verify=verify,
         )
         pairs_path = artifact.folder / "judgments.parquet"
         stored = {table: _of_folder(artifact.folder, table) for table in ("items", "queries")}
@@ -117,10 +120,13 @@ class Dataset:
         >>> Dataset.of(mugs, asked, [{"query_id": "q", "item_id": 2, "label": "E"}])
         Dataset('in memory', items=2, queries=1, judgments=1)
         """
+        for option, value in {"name": name, "licence": licence}.items():
+            if not isinstance(value, str):
+                raise expected(option, "text", value)
         reading = importing.Reading(
-            item_columns or {},
-            query_columns or {},
-            judgment_columns or {},
+            {} if item_columns is None else item_columns,
+            {} if query_columns is None else query_columns,
+            {} if judgment_columns is None else judgment_columns,
             category_separator,
             test_share,
             python=True,
@@ -341,7 +347,7 @@ class Dataset:
 
     def save(self, folder: str | Path) -> Dataset:
         """Write a dataset folder, whole or not at all, and open it."""
-        folder = Path(folder)
+        folder = places.target(folder, replaced=True)
         folders.refuse_foreign(folder)
         facts = {key: value for key, value in self.facts.items() if key not in _WRITTEN}
         with folders.writing_dataset(

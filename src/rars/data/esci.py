@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from rars import places
 from rars.data import columns, rules
 from rars.data.folder import refuse_foreign, writing_dataset
 from rars.data.markup import joined, plain
@@ -142,6 +143,7 @@ def make_esci(
     """Write the dataset folder of one locale from the ESCI files in ``source``."""
     if locale not in LOCALES:
         raise RarsError(f"Unknown ESCI locale {locale!r}; choose one of {', '.join(LOCALES)}.")
+    folder = places.target(folder, replaced=True)
     refuse_foreign(folder)
     products = existing(source / PRODUCTS)
     meter = Meter([products, *([existing(categories)] if categories else [])], advance)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars import places
 from rars.data import columns, rules, schema
 from rars.data.folder import SLICE, refuse_foreign, write_tables, writing_dataset
 from rars.data.judgments import Judgments
@@ -24,7 +25,7 @@ from rars.data.problems import Problems
 from rars.data.rules import Named, one
 from rars.data.splits import held_out, with_validation
 from rars.data.tables import Meter, Source, existing, file_format, read_source
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 from rars.progress import Advance
 
 JUDGMENT_COLUMNS = ("query_id", "item_id", "label", "grade")
@@ -51,12 +52,21 @@ class Reading:
             "judgment": (self.judgment_columns, JUDGMENT_COLUMNS),
         }
         for table, (mapping, names) in known.items():
-            for ours in mapping:
+            if not isinstance(mapping, Mapping):
+                raise expected(f"{table}_columns", "a mapping of our columns to yours", mapping)
+            for ours, theirs in mapping.items():
+                if not isinstance(theirs, str):
+                    raise expected(f"The column {ours!r} of {table}_columns", "text", theirs)
                 if ours not in names:
                     raise RarsError(
                         f"{self.mapping(table, ours, '...')} names no column of ours; "
                         f"choose from {', '.join(names)}."
                     )
+        share = self.test_share
+        if isinstance(share, bool) or not isinstance(share, int | float):
+            raise expected(self._option("test-share"), "a number from 0 to 1", share)
+        if not isinstance(self.category_separator, str):
+            raise expected(self._option("category-separator"), "text", self.category_separator)
         if not 0 <= self.test_share <= 1:
             raise RarsError(
                 f"{self._option('test-share')} {self.test_share} is not between 0 and 1."
@@ -136,6 +146,7 @@ def import_tables(
     advance: Advance | None = None,
 ) -> Prepared:
     """Read, check and write; every problem of the three files is reported at once and stops it."""
+    folder = places.target(folder, replaced=True)
     refuse_foreign(folder)
     prepared = prepare(tables, advance=advance, consequence="nothing was written")
     sources = {

@@ -23,6 +23,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow as pa
 
+from rars import places
 from rars.data.folder import DatasetWriter, refuse_foreign, writing_dataset
 from rars.data.markup import first_words
 from rars.data.problems import Problems
@@ -95,6 +96,7 @@ def make_nq320k(
     train: Path, dev: Path, folder: Path, *, advance: Advance | None = None
 ) -> NqCounts:
     """Write the dataset folder from a train and a dev file of Natural Questions."""
+    folder = places.target(folder, replaced=True)
     refuse_foreign(folder)
     meter = Meter([existing(train), existing(dev)], advance)
     problems = Problems()

@@ -13,7 +13,7 @@ import pyarrow as pa
 from torch import Tensor
 
 from rars.arrays import Ints
-from rars.checkpoints import located
+from rars.checkpoints import located, refuse_code
 from rars.data import Dataset
 from rars.identifiers.texts import item_texts
 from rars.identifiers.towers import TwoTowers
@@ -35,7 +35,9 @@ class SentenceEncoder(TwoTowers):
 
         super().__init__()
         self.device = device
-        self.model: Any = SentenceTransformer(located(source), device=device)
+        place = located(source)
+        refuse_code(source, place)
+        self.model: Any = SentenceTransformer(place, device=device, trust_remote_code=False)
         # An older release of the library knows the first step by another name.
         self._read = getattr(self.model, "preprocess", None) or self.model.tokenize
         self._queries, self._items = queries, items

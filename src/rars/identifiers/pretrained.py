@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rars import artifacts
+from rars.checkpoints import NO_CODE, reason
 from rars.errors import RarsError
 
 
@@ -30,8 +31,10 @@ def weights_digest(source: str, model: Any) -> object:
 
 def unreachable(kind: str, source: str, error: Exception) -> RarsError:
     """The error of a checkpoint that cannot be loaded, as one sentence."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    why = reason(error)
+    if why == NO_CODE:
+        return RarsError(f"Embedder '{kind}:{source}' cannot be loaded: {why}.")
     return RarsError(
         f"Embedder '{kind}:{source}' cannot be loaded: it is neither a folder with a checkpoint nor a "
-        f"model that the hub gave us ({reason})."
+        f"model that the hub gave us ({why})."
     )

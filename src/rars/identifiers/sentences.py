@@ -12,7 +12,7 @@ import numpy as np
 
 from rars import artifacts
 from rars.arrays import Points
-from rars.checkpoints import located
+from rars.checkpoints import UNREADABLE, located, refuse_code
 from rars.errors import RarsError
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.pretrained import unreachable, weights_digest
@@ -30,9 +30,12 @@ class SentenceTransformersEmbedder:
                 "pip install 'rars[dense]'."
             ) from error
         place = located(source)
+        refuse_code(source, place)
         try:
-            self._model: Any = sentence_transformers.SentenceTransformer(place, device=device)
-        except (OSError, ValueError) as error:
+            self._model: Any = sentence_transformers.SentenceTransformer(
+                place, device=device, trust_remote_code=False
+            )
+        except UNREADABLE as error:
             raise unreachable("sentence-transformers", source, error) from error
         self.dim = int(self._model.encode(["a"]).shape[1])
         weights = weights_digest(place, self._model)

@@ -14,7 +14,7 @@ import numpy as np
 
 from rars import artifacts
 from rars.arrays import Points, padded
-from rars.checkpoints import located
+from rars.checkpoints import UNREADABLE, located, refuse_kernel
 from rars.errors import RarsError
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.pretrained import unreachable, weights_digest
@@ -34,13 +34,16 @@ class T5Embedder:
 
         place = located(source)
         try:
-            config = transformers.AutoConfig.from_pretrained(place)
+            config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
             if config.model_type not in _ENCODERS:
                 raise RarsError(f"{source} is a {config.model_type} model, not T5, mT5 or umT5.")
             encoder = getattr(transformers, _ENCODERS[config.model_type])
-            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(place)
-            self._model: Any = encoder.from_pretrained(place).to(device).eval()
-        except (OSError, ValueError, ImportError) as error:
+            refuse_kernel(source, config)
+            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
+                place, trust_remote_code=False
+            )
+            self._model: Any = encoder.from_pretrained(place, config=config).to(device).eval()
+        except UNREADABLE as error:
             raise unreachable("t5", source, error) from error
         self._device = device
         self.dim = int(config.d_model)

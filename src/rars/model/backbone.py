@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from rars.checkpoints import located
+from rars.checkpoints import ATTENTION, UNREADABLE, located, reason, refuse_kernel
 from rars.errors import RarsError
 from rars.model.stacks import Shape, Stack
 
@@ -63,12 +63,8 @@ def preset(
 
 def checkpoint(name: str, layers: int | None = None, dropout: float | None = None) -> Backbone:
     """A pretrained T5, mT5, flan-T5 or umT5; optionally only the first decoder layers of it."""
-    from transformers import AutoModel
-
-    source = located(name)
     changes = {} if dropout is None else {"dropout_rate": dropout}
-    with loading(name):
-        model = AutoModel.from_pretrained(source, **changes)
+    model = _pretrained(name, **changes)
     if not hasattr(model, "encoder") or not hasattr(model, "shared"):
         raise RarsError(
             f"The checkpoint {name} is a {model.config.model_type}, not of the T5 family."
@@ -85,11 +81,9 @@ def checkpoint(name: str, layers: int | None = None, dropout: float | None = Non
 
 def encoder_only(name: str, layers: int | None = None, dropout: float | None = None) -> Backbone:
     """A pretrained encoder (MiniLM and the like) with a fresh, shallow T5 decoder of its width."""
-    from transformers import AutoModel, T5Config
+    from transformers import T5Config
 
-    source = located(name)
-    with loading(name):
-        model = AutoModel.from_pretrained(source)
+    model = _pretrained(name)
     width = model.config.hidden_size
     decoder = T5Config(
         vocab_size=1,  # it reads codes, not words
@@ -109,12 +103,9 @@ def encoder_only(name: str, layers: int | None = None, dropout: float | None = N
 
 def check(backbone: str) -> None:
     """Refuse a checkpoint that cannot be had before any long work begins."""
-    from transformers import AutoConfig
-
     _, _, name = backbone.partition(":")
     if name:
-        with loading(name):
-            AutoConfig.from_pretrained(located(name))
+        _configuration(name)
 
 
 def rebuild(facts: dict[str, Any], *, trained: bool = False) -> Backbone:
@@ -127,12 +118,12 @@ def rebuild(facts: dict[str, Any], *, trained: bool = False) -> Backbone:
         return Backbone(Stack(shape), Stack(shape, decoder=True), layers, facts)
     from transformers import AutoModel
 
-    model = AutoModel.from_config(_config(facts["encoder"]))
+    model = AutoModel.from_config(_config(facts["encoder"]), trust_remote_code=False)
     if facts["decoder"] is None:
         decoder, encoder = model.decoder, model.encoder
         layers = facts["layers"] or model.config.num_decoder_layers
         return Backbone(encoder, decoder, layers, facts)
-    other = AutoModel.from_config(_config(facts["decoder"]))
+    other = AutoModel.from_config(_config(facts["decoder"]), trust_remote_code=False)
     return Backbone(model, other.decoder, other.config.num_decoder_layers, facts)
 
 
@@ -141,12 +132,74 @@ def loading(name: str) -> Iterator[None]:
     """Turn the many ways a checkpoint cannot be had into one sentence."""
     try:
         yield
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise RarsError(f"The checkpoint {name!r} cannot be loaded: {reason}") from error
+    except UNREADABLE as error:
+        why = reason(error)
+        raise RarsError(f"The checkpoint {name!r} cannot be loaded: {why.rstrip('.')}.") from error
+
+
+def _configuration(name: str, **changes: Any) -> Any:
+    from transformers import AutoConfig
+
+    with loading(name):
+        config = AutoConfig.from_pretrained(located(name), trust_remote_code=False, **changes)
+    refuse_kernel(name, config)
+    return config
+
+
+def _pretrained(name: str, **changes: Any) -> Any:
+    from transformers import AutoModel
+
+    config = _configuration(name, **changes)
+    with loading(name):
+        return AutoModel.from_pretrained(located(name), config=config, trust_remote_code=False)
+
+
+def plain(saved: object) -> dict[str, Any]:
+    """Of a saved configuration, what its model is made like: named values that the library's class has.
+
+    Whatever would have code fetched or run is refused; ``auto_map`` alone is left out, as checkpoints of
+    models that the library knows by itself have one, too.
+    """
+    from transformers import CONFIG_MAPPING
+
+    if not isinstance(saved, dict) or not isinstance(saved.get("model_type"), str):
+        raise RarsError("it has no model_type")
+    kind = saved["model_type"]
+    if kind not in CONFIG_MAPPING:
+        raise RarsError(f"model_type {kind!r} is unknown")
+    _refuse_behaviour(saved)
+    known = CONFIG_MAPPING[kind]().to_dict().keys() - _NOT_SHAPE
+    return {key: value for key, value in saved.items() if key in known or key == "model_type"}
+
+
+_NOT_SHAPE = frozenset(
+    (
+        "auto_map",
+        "quantization_config",
+        "transformers_version",
+        "_name_or_path",
+        "id2label",
+        "label2id",
+    )
+)
+_DEEPEST = 4
+
+
+def _refuse_behaviour(saved: dict[str, Any], depth: int = 1) -> None:
+    for key, value in saved.items():
+        if "attn_implementation" in str(key) and not (
+            value is None or (isinstance(value, str) and value in ATTENTION)
+        ):
+            raise RarsError(f"{key} {value!r} is code of its own, which is not run")
+        if key == "quantization_config" and value is not None:
+            raise RarsError("quantization_config is no part of a retriever")
+        if isinstance(value, dict):
+            if depth == _DEEPEST:
+                raise RarsError(f"{key} is nested too deeply")
+            _refuse_behaviour(value, depth + 1)
 
 
 def _config(saved: dict[str, Any]) -> Any:
     from transformers import AutoConfig
 
-    return AutoConfig.for_model(**saved)
+    return AutoConfig.for_model(**plain(saved))

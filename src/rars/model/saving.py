@@ -18,9 +18,11 @@ import safetensors.torch
 import torch
 
 from rars import artifacts
+from rars.checkpoints import UNREADABLE, reason
 from rars.config import ModelSettings
 from rars.errors import RarsError
 from rars.model import backbone as backbones
+from rars.model import stored
 from rars.model.categories import CategoryStates
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
@@ -115,7 +117,7 @@ def build(
 
 def save(ready: Ready, folder: Path) -> None:
     """Write the three files into a folder that is being drafted."""
-    config = dict(vars(ready.architecture)) | {"model_type": "rars-retriever"}
+    config = dict(vars(ready.architecture)) | {"model_type": stored.KIND}
     weights = {name: value.contiguous() for name, value in ready.model.state_dict().items()}
     check_finite(weights, "the model is not kept")
     artifacts.write_json(folder / CONFIG, config)
@@ -135,17 +137,16 @@ def check_finite(weights: Mapping[str, torch.Tensor], consequence: str) -> None:
 
 def load(folder: Path) -> Ready:
     """Open a saved retriever in evaluation mode."""
-    saved = artifacts.read_json(folder / CONFIG)
-    if saved.pop("model_type", None) != "rars-retriever":
-        raise RarsError(f"{folder / CONFIG} does not describe a rars retriever.")
+    saved = stored.read(folder / CONFIG, folder / WEIGHTS)
+    lists = {key: tuple(saved[key]) for key in ("sizes", "ends", "categories")}
+    architecture = Architecture(**(saved | lists))
     try:
-        lists = {key: tuple(saved[key]) for key in ("sizes", "ends", "categories")}
-        architecture = Architecture(**(saved | lists))
-    except (KeyError, TypeError) as error:
+        made = backbones.rebuild(architecture.backbone, trained=True)
+        model = _assemble(architecture, made)
+    except (*UNREADABLE, RuntimeError, ArithmeticError) as error:
         raise RarsError(
-            f"{folder / CONFIG} is of another version of rars ({error}); train the model again."
+            f"{folder / CONFIG} describes no model that can be made: {reason(error).rstrip('.')}."
         ) from error
-    model = _assemble(architecture, backbones.rebuild(architecture.backbone, trained=True))
     try:
         weights = safetensors.torch.load_file(folder / WEIGHTS)
         model.load_state_dict(weights)

@@ -95,7 +95,7 @@ def pretrained_tokenizer(name: str, max_tokens: int) -> QueryTokenizer:
     from rars.model.backbone import loading
 
     with loading(name):
-        known = AutoTokenizer.from_pretrained(located(name))
+        known = AutoTokenizer.from_pretrained(located(name), trust_remote_code=False)
     inner = getattr(known, "backend_tokenizer", None)
     if inner is None:
         raise RarsError(f"The checkpoint {name} has no fast tokenizer (tokenizer.json).")

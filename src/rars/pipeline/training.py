@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from rars import artifacts, locks
+from rars import artifacts, locks, places
 from rars.arrays import Ints
 from rars.baselines import learning, running
 from rars.config import Phase, Recipe
 from rars.data import Dataset
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers
 from rars.model import backbone, saving
 from rars.model.identifier_model import IdentifierModel
@@ -88,7 +88,11 @@ def train(
     tell: Tell = SILENT,
 ) -> Trained:
     """Train one run folder, or find it trained already; ``identifiers``: a run whose own are taken over."""
-    out = Path(out)
+    if not isinstance(dataset, Dataset):
+        raise expected("dataset", "a Dataset (see Dataset.load)", dataset)
+    if not isinstance(recipe, Recipe):
+        raise expected("recipe", "a Recipe (see Recipe.resolve)", recipe)
+    out = places.target(out)
     with locks.held(out):
         _check_system(recipe, out)
         if not recipe.generative and identifiers is not None:

@@ -23,7 +23,7 @@ import torch
 from rars import artifacts
 from rars.arrays import Bools, Floats, Ints, Points
 from rars.config import SearchSettings, Section
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers
 from rars.model import saving
 from rars.model.identifier_model import IdentifierModel
@@ -43,7 +43,7 @@ from rars.search.reading import QueryReader, measure_of, prior_of_nodes
 from rars.search.routing import Admission, Routes, Several, Shared, admit_leaves
 from rars.search.rules import ROUTED, RULES, HybridSettings, Rule, plan
 from rars.search.store import ItemStore
-from rars.systems import Answer, Categories, Hits, Query, check_k, checked, search_many
+from rars.systems import Answer, Categories, Hits, Query, check_k, checked, listed, search_many
 from rars.tree import PrefixTree
 
 HYBRID = "hybrid.json"
@@ -237,6 +237,9 @@ class Retriever:
 
     def answer(self, queries: Sequence[Query], *, advance: Advance | None = None) -> list[Answer]:
         """The answer of each query; all are checked before the first is searched."""
+        for query in queries:
+            if not isinstance(query, Query):
+                raise expected("What is answered", "a Query", query)
         plans = self._plans(queries)
         answers: list[Answer | None] = [None] * len(plans)
         done = 0
@@ -316,7 +319,7 @@ class Retriever:
         """Catalogue rows and scores alone, best first."""
         asked = [
             Query(text, k, rule=rule, categories=categories, locale=locale, exact=exact)
-            for text in texts
+            for text in listed(texts)
         ]
         return [(one.items, one.scores) for one in self.answer(asked, advance=advance)]
 
@@ -532,6 +535,8 @@ class Retriever:
 
 
 def _on_device(model: IdentifierModel, device: str, precision: str) -> IdentifierModel:
+    if not isinstance(device, str | torch.device):
+        raise expected("device", "text", device)
     try:
         wanted = torch.device(device)
         if precision != "float32" and wanted.type != "cpu":

@@ -6,7 +6,7 @@ from rars.systems.asking import rank, refuse, search, search_many
 from rars.systems.hits import Hit, Hits
 from rars.systems.protocol import PLAIN, Answer, Catalogue, Categories, Explained, Query, System
 from rars.systems.ranked import Best, Ranked, Searcher, check_k
-from rars.systems.texts import checked, cleaned
+from rars.systems.texts import checked, cleaned, listed
 
 __all__ = [
     "PLAIN",
@@ -24,6 +24,7 @@ __all__ = [
     "check_k",
     "checked",
     "cleaned",
+    "listed",
     "rank",
     "refuse",
     "search",

@@ -15,6 +15,7 @@ from rars.progress import Advance
 from rars.systems.hits import Hits
 from rars.systems.protocol import Query, System
 from rars.systems.ranked import Ranked
+from rars.systems.texts import listed
 
 _MEANT = {field.name: field.default for field in fields(Query)}
 
@@ -34,7 +35,7 @@ def search_many(
     **options: Any,
 ) -> list[Hits]:
     """The same for many texts."""
-    queries = [asked(text, k, **options) for text in texts]
+    queries = [asked(text, k, **options) for text in listed(texts)]
     answers = system.answer(queries, advance=advance)
     catalogue = system.catalogue
     return [

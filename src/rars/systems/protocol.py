@@ -9,13 +9,15 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from rars.arrays import Floats, Ints
+from rars.errors import expected
 from rars.progress import Advance
 
 PLAIN = "plain"
@@ -49,6 +51,38 @@ class Query:
     locale: str | None = None
     exact: bool = False
     explain: bool = False
+
+    def __post_init__(self) -> None:
+        """The one place where what a program asks for is checked by its type; values are the system's."""
+        if not isinstance(self.text, str):
+            raise expected("A query", "text", self.text)
+        _check_whole("k", self.k)
+        for name in ("rule", "category", "locale"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise expected(name, "text or None", value)
+        if not isinstance(self.categories, str | None):
+            _check_whole("categories", self.categories, ", 'auto', 'all' or None")
+        for name in ("allow", "deny"):
+            if (ids := getattr(self, name)) is not None:
+                _check_texts(name, ids, "a list of item ids")
+        for name in ("exact", "explain"):
+            if not isinstance(value := getattr(self, name), bool | np.bool_):
+                raise expected(name, "True or False", value)
+
+
+def _check_whole(name: str, value: object, also: str = "") -> None:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise expected(name, f"a whole number{also}", value)
+
+
+def _check_texts(name: str, values: object, wanted: str) -> None:
+    """A collection of texts; one text is none, though it could be read letter by letter."""
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Collection | np.ndarray):
+        raise expected(name, wanted, values)
+    for kind in set(map(type, values)):
+        if not issubclass(kind, str):
+            other = next(one for one in values if type(one) is kind)
+            raise expected(f"An id of {name}", "text", other)
 
 
 class Explained(Protocol):

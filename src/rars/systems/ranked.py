@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rars.arrays import Floats, Ints
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 from rars.progress import Advance
 
 
@@ -146,10 +146,12 @@ class Best:
 
 
 def check_k(k: int) -> int:
-    """Refuse to look for nothing."""
+    """Refuse to look for nothing, or for what is no number of items."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer):
+        raise expected("k", "a whole number", k)
     if k < 1:
         raise RarsError(f"k must be at least 1, not {k}.")
-    return k
+    return int(k)
 
 
 def _places(pointers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

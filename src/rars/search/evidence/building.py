@@ -18,6 +18,7 @@ from rars.data import Dataset
 from rars.errors import RarsError
 from rars.progress import Advance
 from rars.search.evidence.extractor import Extractor
+from rars.search.evidence.guarding import Unread
 from rars.search.evidence.lexical import Words
 from rars.search.evidence.postings import Postings, PostingsBuilder
 from rars.search.evidence.text import block_of, features
@@ -97,13 +98,15 @@ def _read(
     """Put what the wanted rows have into the builders and their text lengths into ``lengths``."""
     columns = dict.fromkeys([*FIELDS, *(name for e in extractors for name in e.columns)])
     done = 0
+    unread = Unread()
     for number, rows in dataset.item_blocks(columns, wanted, BLOCK):
         for found in features(block_of([rows[name] for name in FIELDS])):
             words.add(found.surfaces, found.code, number[found.row])
             lengths[number] += np.bincount(found.row, minlength=len(number)).astype(np.int32)
         for extractor in extractors:
-            found = extractor.items(rows)
+            found = unread.items(extractor, rows, number)
             keys.add(found.surfaces, found.code, number[found.row])
         done += len(number)
         if advance:
             advance(done, len(wanted))
+    unread.warn()

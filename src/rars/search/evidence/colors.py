@@ -74,12 +74,12 @@ class Colors:
 
 
 def canonical(surface: str) -> str | None:
-    """The colour of a name in any language; nothing for a phrase that only sounds like one.
+    """The colour of a name in any language; nothing for what is none or only sounds like one.
 
-    >>> canonical("azul marino"), canonical("ブラック"), canonical("green tea")
+    >>> canonical("azul-marino"), canonical("ブラック"), canonical("green tea")
     ('navy', 'black', None)
     """
-    return _tables()[0][_GAP.sub(" ", surface)]
+    return _tables()[0].get(_GAP.sub(" ", surface))
 
 
 def family_of(color: str) -> str | None:

@@ -22,6 +22,9 @@ from rars.search.evidence.text import Found, Token, cuts_word
 OWNED = 0.5
 """A name that is also a colour or a measure counts as the name if this share of its uses is the name."""
 
+LONGEST_RUN = 64
+"""Words or CJK characters of the longest name that is looked for; nobody types a longer one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
@@ -100,7 +103,7 @@ def longest_runs(
     while at < len(tokens):
         best, end = None, at
         run = prefix
-        for ahead in range(at, len(tokens)):
+        for ahead in range(at, min(at + LONGEST_RUN, len(tokens))):
             run = f"{run} {tokens[ahead].text}"
             key = terms.first(run + ending)
             if key and (ending or key == run) and not cuts_word(folded, tokens[ahead].end):

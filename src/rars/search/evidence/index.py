@@ -29,6 +29,7 @@ from rars.search.evidence.building import Old, build_postings, carry_postings
 from rars.search.evidence.colors import Colors
 from rars.search.evidence.evidence import Evidence, Reason, summed
 from rars.search.evidence.extractor import Constraint, Extractor, Known, without_overlaps
+from rars.search.evidence.guarding import mentions
 from rars.search.evidence.lexical import Rare, Words
 from rars.search.evidence.negation import affirmed
 from rars.search.evidence.postings import Postings
@@ -156,8 +157,8 @@ class EvidenceIndex:
         folded = fold(text)
         found = tokens(folded)
         known = Known(self.keys, self.words.postings, language)
-        mentions = [m for e in self.extractors for m in e.mentions(folded, found, known)]
-        said = affirmed(folded, without_overlaps(mentions), language)
+        said = [m for e in self.extractors for m in mentions(e, folded, found, known)]
+        said = affirmed(folded, without_overlaps(said), language)
         # A(q) is a set: what is said twice counts once.
         constraints = {
             c.keys: c for mention in reversed(said) for c in reversed(mention.constraints)

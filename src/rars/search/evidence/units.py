@@ -87,9 +87,15 @@ def names() -> Mapping[str, tuple[str, ...]]:
 
 
 def readings(name: str) -> tuple[str, ...]:
-    """The pint expressions that a unit's name stands for."""
+    """The pint expressions that a unit's name stands for; nothing for what is no name.
+
+    >>> readings("fl.-oz"), readings("k"), readings("furlong")
+    (('fluid_ounce',), ('kelvin',), ())
+    """
     known = names()
-    return known.get(name) or known[f"+{name}"]
+    # ``expression`` finds a name of several words with hyphens between them, too.
+    plain = name.replace("-", " ")
+    return known.get(plain) or known.get(f"+{plain}") or ()
 
 
 def expression(letter: str, language: str | None = None) -> str:

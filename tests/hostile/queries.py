@@ -1,0 +1,155 @@
+"""Questions that nobody should ask, to a system that must answer them or say why not.
+
+Texts are those of ``texts`` and any of Unicode, up to megabytes; options are right, wrong, and of no type
+that makes sense.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import tempfile
+from collections.abc import Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rars.errors import RarsError
+from rars.search.retriever import Retriever
+from rars.systems import Query, System, cleaned, search, search_many
+from tests.hostile import texts
+from tests.hostile.case import Case
+from tests.search.trained import make_run
+
+NONSENSE = (
+    *(None, True, False, 0, 1, -1, 2**70, 2.5, float("nan"), "", "5", "auto", "all", "ar", "0110"),
+    *(
+        "hybrid",
+        "\0",
+        "../x",
+        b"x",
+        [],
+        ["x"],
+        [1],
+        [None],
+        [["x"]],
+        {},
+        {"a": 1},
+        (),
+        set(),
+        object(),
+    ),
+    *(
+        np.int64(3),
+        np.float32(1),
+        np.array([1, 2]),
+        np.array(["a"]),
+        "en",
+        "jp",
+        "Home > Mugs",
+        " > ",
+    ),
+    *(range(3), int, "x" * 5000, "\ud800", "n" * 300, iter(["x"])),
+)
+OPTIONS = (
+    "k",
+    "rule",
+    "categories",
+    "category",
+    "allow",
+    "deny",
+    "locale",
+    "exact",
+    "explain",
+    "beam",
+)
+
+
+@cache
+def tiny() -> Retriever:
+    """A run trained for a moment, once a process."""
+    home = Path(tempfile.mkdtemp(prefix="hostile-"))
+    os.environ.setdefault("RARS_CACHE", str(home / "cache"))
+    return Retriever.load(make_run(home, "run", "training.epochs=1", "search.width=4"))
+
+
+def text_of(rng: random.Random) -> str:
+    """Any text: mostly short, sometimes of many megabytes, sometimes of one kind of character."""
+    kind = rng.random()
+    if kind < 0.5:
+        return texts.text_of(rng, _pieces())
+    if kind < 0.8:
+        return texts.anything(rng, rng.choice((1, 2, 8, 40, 300)))
+    if kind < 0.9:
+        return "".join(rng.choices(".,;:!?-_()[]{}'\"@#€%&/\\|<>=+*~^` ", k=rng.randint(1, 40)))
+    if kind < 0.95:
+        return "".join(rng.choices("0123456789 .,/x-", k=rng.randint(1, 60)))
+    if kind < 0.985:
+        return "".join(chr(rng.randrange(0x20)) for _ in range(rng.randint(1, 20)))
+    piece = rng.choice(
+        ("a", "1 ", "ﷺ", "😀", "\u0301", "\x00", " ", "1/2 x ", "銀", "\ud800", "ß'")
+    )
+    return piece * rng.choice((100, 20_000, 10_000_000 // len(piece)))
+
+
+@cache
+def _pieces() -> Any:
+    return texts._pieces()
+
+
+def _ask(system: System, text: Any, options: dict[str, Any]) -> None:
+    found = search(system, text, **options)
+    scores = [hit.score for hit in found]
+    assert all(np.isfinite(scores)), scores
+    assert scores == sorted(scores, reverse=True)
+    assert len({hit.item_id for hit in found}) == len(found)
+    assert len(found) <= options.get("k", 10)
+    found._repr_html_()
+
+
+def cases(rng: random.Random, system: System | None = None) -> Iterator[Case]:
+    """Single searches, and searches of many texts; without end."""
+    asked = tiny() if system is None else system
+    while True:
+        options: dict[str, Any] = {}
+        if rng.random() < 0.5:
+            options["rule"] = rng.choice(("ar", "all", "hybrid", "010", "111"))
+        if rng.random() < 0.2:
+            options["locale"] = rng.choice(("en", "es-MX", "ja", "tlh"))
+        if rng.random() < 0.1:
+            options["explain"] = True
+        if rng.random() < 0.1:
+            options["k"] = rng.choice((1, 3, 10**6))
+        text: Any = text_of(rng)
+        if rng.random() < 0.15:
+            options[rng.choice(OPTIONS)] = rng.choice(NONSENSE)
+        if rng.random() < 0.02:
+            text = rng.choice(NONSENSE)
+        name = f"search {text!r:.300} {options!r:.300}"
+        yield Case(name, partial(_ask, asked, text, options))
+        if rng.random() < 0.02:
+            many: Any = rng.choice((rng.choice(NONSENSE), [text_of(rng) for _ in range(5)]))
+            yield Case(f"many {many!r:.300}", partial(_many, asked, many))
+
+
+def readable(rng: random.Random, count: int) -> list[str]:
+    """Hostile texts that say something, so that all of them must be answered."""
+    found: list[str] = []
+    while len(found) < count:
+        text = text_of(rng)
+        if cleaned(text):
+            found.append(text)
+    return found
+
+
+def _many(system: System, many: Any) -> None:
+    for options in ({}, {"k": 3}):
+        try:
+            search_many(system, many, **options)
+        except RarsError:
+            pass
+        else:
+            assert not isinstance(many, str)
+    Query(*many[:1]) if isinstance(many, list) else None

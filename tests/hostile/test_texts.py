@@ -1,0 +1,10 @@
+"""Whatever a text holds, reading it never fails."""
+
+from __future__ import annotations
+
+from tests.hostile import texts
+from tests.hostile.case import hunt
+
+
+def test_reading_a_text_never_fails():
+    assert hunt(texts.cases, seed=1, seconds=2.5) > 300

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-BENCHMARKS = ("tree", "projection", "shop", "shop_bm25", "training", "evidence", "search")
+BENCHMARKS = ("start", "tree", "projection", "shop", "shop_bm25", "training", "evidence", "search")
 
 
 def main() -> None:

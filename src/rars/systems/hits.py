@@ -71,14 +71,21 @@ class Hits(list[Hit]):
 
     def _repr_html_(self) -> str:
         """A table of its own; explanations are folded."""
-        head = "".join(f"<th>{name}</th>" for name in ("", "score", "item", "title", "category"))
+        head = "".join(
+            f'<th style="{_CELL}">{name}</th>'
+            for name in ("", "score", "item", "title", "category")
+        )
         rows = "".join(f"<tr>{''.join(_cells(rank, hit))}</tr>" for rank, hit in enumerate(self, 1))
         return (
-            f'<table><caption dir="auto">{escape(self.query)}</caption>'
+            '<table style="border-collapse:collapse">'
+            f'<caption dir="auto" style="text-align:start;padding:0.2em 0.6em">{escape(self.query)}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{rows or _NOTHING}</tbody></table>"
         )
 
 
+# Outside a notebook, which has a style of its own, nothing else gives a cell room.
+_CELL = "padding:0.2em 0.6em;text-align:start;vertical-align:top"
+_NUMBER = "padding:0.2em 0.6em;text-align:end;vertical-align:top"
 _NOTHING = '<tr><td colspan="5">Nothing was found.</td></tr>'
 
 
@@ -92,9 +99,9 @@ def _cells(rank: int, hit: Hit) -> list[str]:
             f'<pre style="text-align:left">{escape(str(hit.explanation))}</pre></details>'
         )
     return [
-        f"<td>{rank}</td>",
-        f"<td>{hit.score:.3f}</td>",
-        f'<td dir="auto">{escape(hit.item_id)}</td>',
-        f'<td dir="auto" style="text-align:start">{title}</td>',
-        f'<td dir="auto" style="text-align:start">{escape(" > ".join(hit.category))}</td>',
+        f'<td style="{_NUMBER}">{rank}</td>',
+        f'<td style="{_NUMBER}">{hit.score:.3f}</td>',
+        f'<td dir="auto" style="{_CELL}">{escape(hit.item_id)}</td>',
+        f'<td dir="auto" style="{_CELL}">{title}</td>',
+        f'<td dir="auto" style="{_CELL}">{escape(" > ".join(hit.category))}</td>',
     ]

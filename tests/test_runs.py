@@ -11,7 +11,7 @@ from rars.config import Recipe
 from rars.data import Dataset
 from rars.data.shop import make_shop
 from rars.errors import RarsError
-from rars.runs import Run, on_disk
+from rars.runs import Run, kept, on_disk
 
 RECIPE = Recipe.resolve("rars", size="tiny")
 ITEMS = [{"id": "a", "title": "red mug"}, {"id": "b", "title": "blue mug"}]
@@ -214,3 +214,43 @@ def test_data_in_memory_is_not_kept_in_a_folder_of_something_else(memory, tmp_pa
     (tmp_path / "thesis.tex").write_text("years of work")
     assert "not a rars run" in refusal(on_disk, memory, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_copy_kept_for_a_refused_step_goes_again(memory, tmp_path):
+    def refused(home):
+        with kept(memory, home) as stored:
+            assert stored.folder == home / "dataset"
+            raise RarsError("no")
+
+    home = tmp_path / "deep" / "run"
+    assert refusal(refused, home) == "no"
+    assert not list(tmp_path.iterdir())
+    on_disk(memory, home)
+    before = everything(home)
+    assert refusal(refused, home) == "no"
+    assert everything(home) == before  # it was there before
+
+
+def test_a_copy_of_a_run_that_was_begun_stays(memory, tmp_path):
+    def failing():
+        with kept(memory, tmp_path / "run") as stored:
+            Run.start(tmp_path / "run", RECIPE, stored)
+            raise RarsError("later")
+
+    assert refusal(failing) == "later"
+    assert Run.open(tmp_path / "run").dataset().item_ids.to_pylist() == ["a", "b"]
+
+
+def test_what_a_kill_left_of_the_first_file_is_in_nobodys_way(shop, tmp_path):
+    (tmp_path / ".manifest.json.4711-0.partial").write_text('{"kind"')
+    run = Run.start(tmp_path, RECIPE, shop)
+    assert run.recipe() == RECIPE
+    assert not list(tmp_path.glob(".*.partial"))
+
+
+def test_the_same_recipe_is_not_written_again(shop, tmp_path):
+    """A command that finds everything done leaves even the times of the files alone."""
+    run = Run.start(tmp_path, RECIPE, shop)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    Run.start(run.folder, RECIPE, shop)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before

@@ -309,7 +309,7 @@ def _held(folder: Path) -> tuple[Path, Hold | None]:
             # A folder without versions may have got one since we looked.
             if home != folder or current(folder) == folder:
                 return home, hold
-        elif time.monotonic() > until:
+        elif time.monotonic() > until or not os.access(home, os.R_OK):
             return current(folder), None
         else:
             time.sleep(0.0005)

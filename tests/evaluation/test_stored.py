@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from rars.errors import RarsError
 from rars.evaluation import Truth, stored
 from rars.evaluation.ranking import queries_of
 from rars.systems import Answer
@@ -88,3 +91,78 @@ def test_queries_are_asked_with_the_locales_that_the_system_reads(tmp_path, loca
     queries = queries_of(Fixed("wx", read), world, world.queries_in("test"), 7)
     assert [query.locale for query in queries] == asked
     assert [(query.text, query.k) for query in queries] == [(f"text of {n}", 7) for n in names]
+
+
+# -- stored numbers are believed only as they were stored --------------------------------------------
+
+
+@pytest.fixture
+def files(world, tmp_path):
+    """The files of one evaluation; ``lamp`` finds its item third, ``mug`` second."""
+    stored.evaluated(Fixed("wxyz"), tmp_path / "results", world, "test")
+    return stored.Files.of(tmp_path / "results", "test", "plain")
+
+
+def changed_mean(files):
+    files.numbers.write_text(files.numbers.read_text().replace('"mean": ', '"mean": 1', 1))
+
+
+def reversed_run(files):
+    files.run.write_text("".join(reversed(files.run.read_text().splitlines(keepends=True))))
+
+
+def swapped_items(files):
+    files.run.write_text(
+        files.run.read_text().replace(" x ", " ? ").replace(" w ", " x ").replace("?", "w")
+    )
+
+
+def better_judged(files):
+    files.qrels.write_text(files.qrels.read_text().replace(" y ", " w "))
+
+
+def broken(files):
+    files.numbers.write_text("{")
+
+
+def of_something_else(files):
+    files.numbers.write_text("[3]")
+
+
+DAMAGES = [changed_mean, reversed_run, swapped_items, better_judged, broken, of_something_else]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_was_changed_on_disk_is_computed_again_and_said(world, tmp_path, files, damage):
+    before = {path: path.read_bytes() for path in vars(files).values()}
+    first, numbers = stored.evaluated(Fixed("wxyz"), tmp_path / "results", world, "test")
+    damage(files)
+    system, said = Fixed("wxyz"), []
+    again, found = stored.evaluated(system, tmp_path / "results", world, "test", say=said.append)
+    assert found == numbers
+    assert (again.matrix() == first.matrix()).all()
+    assert len(system.asked) == 2
+    assert len(said) == 1
+    assert str(tmp_path / "results") in said[0]
+    assert "computed again" in said[0]
+    assert {path: path.read_bytes() for path in vars(files).values()} == before
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_verifying_names_the_file_that_was_changed(world, files, damage):
+    pytest.importorskip("ir_measures")
+    assert stored.verify(files, world)
+    damage(files)
+    with pytest.raises(RarsError, match=r"results/test(-plain)?\.(json|run|qrels) "):
+        stored.verify(files, world)
+
+
+@pytest.mark.parametrize("end", ["mean", "low", "high"])
+def test_verifying_computes_means_and_intervals_again(world, files, end):
+    """Numbers that were wrong from the start carry a digest that matches."""
+    pytest.importorskip("ir_measures")
+    numbers = json.loads(files.numbers.read_text())
+    numbers["measures"]["MRR@100"][end] += 0.01
+    stored.seal(files, {key: one for key, one in numbers.items() if key != "digest"})
+    with pytest.raises(RarsError, match=r"test-plain\.json says .*MRR@100 = "):
+        stored.verify(files, world)

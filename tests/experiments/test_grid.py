@@ -11,6 +11,7 @@ from rars.experiments.grid import Grid
 from rars.experiments.order import Order, planned, writable
 from rars.experiments.studies import STUDIES, geometry, main, masks, positives, study
 from tests.evaluation.worlds import make_dataset
+from tests.experiments.made_up import seal_nothing
 
 SETTING = Setting("tiny", rates={"base": 2e-3, "rars": 1e-3})
 
@@ -34,7 +35,7 @@ def finish(cell, rules=None):
     """Write what a trained and measured run leaves behind."""
     artifacts.write_json(cell.folder / "manifest.json", {"steps": {"model": {}, "index": {}}})
     for rule in cell.condition.rules if rules is None else rules:
-        artifacts.write_json(cell.folder / "results" / f"test-{rule or 'plain'}.json", {})
+        seal_nothing(cell.folder / "results", "test", rule or "plain")
 
 
 def test_cells_are_conditions_times_seeds_and_seedless_systems_run_once(tmp_path, dataset):

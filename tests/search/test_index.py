@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
@@ -24,7 +25,6 @@ from rars.search import catalog
 from rars.search.index import (
     IndexVersion,
     build_index,
-    changing,
     current,
     home,
     is_current,
@@ -58,7 +58,7 @@ def write(path, rows):
 
 
 def files(folder):
-    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != ".lock"}
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 # -- building and loading ------------------------------------------------------------------------
@@ -294,8 +294,10 @@ def test_other_mistakes_change_nothing(trained, tmp_path):
     pq.write_table(table, tmp_path / "odd.parquet")
     with pytest.raises(RarsError, match="attributes are not a JSON object"):
         catalog.add_items(run, tmp_path / "odd.parquet")
-    with changing(run), pytest.raises(RarsError, match="Another process is changing the index"):
-        catalog.remove_items(run, write(tmp_path / "one.jsonl", [{"id": ids[0]}]))
+    with trained.with_name(f".{trained.name}.lock").open("w") as taken:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        with pytest.raises(RarsError, match="is being changed by another process"):
+            catalog.remove_items(run, write(tmp_path / "one.jsonl", [{"id": ids[0]}]))
     assert files(trained) == before
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rars.identifiers.towers import Held
 
 KIND = "baseline"
+RECIPE = "recipe.toml"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +63,12 @@ class Baseline:
     ) -> Baseline:
         """Open a run folder; a damaged part or a changed dataset is one sentence."""
         run = Run.open(folder)
-        recipe = run.recipe()
         dataset = run.dataset()
         part = artifacts.opening(run.folder / "model", kind=KIND, verify=verify)
+        # Its own: while another one is being made, or after a kill, the run's may be of what comes next.
+        recipe = Recipe.read(part.folder / RECIPE)
         if part.meta["source"] != source_digest(recipe, dataset):
-            raise RarsError(f"{run.folder} was made from another recipe; train it again.")
+            raise RarsError(f"{run.folder} was made from other data; train it again.")
         searcher = open_searcher(recipe, dataset, part.folder, part.meta["facts"], advance=advance)
         items = ItemStore(dataset.items(SHOWN).combine_chunks())
         return cls(run, recipe.system, searcher, items, _digest(part))
@@ -132,6 +134,7 @@ def make(
     """Learn a system into its run folder, whole or not at all."""
     with artifacts.writing(run.folder / "model", kind=KIND) as draft:
         facts = learn(recipe, dataset, draft.folder, held, advance=advance)
+        artifacts.write_text(draft.folder / RECIPE, recipe.to_toml())
         draft.meta.update(source=source_digest(recipe, dataset), recipe=recipe.name, facts=facts)
         Run.start(run.folder, recipe, dataset)  # nothing can be refused any more
     return facts

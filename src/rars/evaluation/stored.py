@@ -7,7 +7,7 @@ Anybody can score the files with another tool.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -117,11 +117,17 @@ def store(
             name: {"mean": one.mean, "low": one.low, "high": one.high}
             for name, one in zip(found.names, intervals, strict=True)
         },
-        "digests": {path.name: artifacts.digest_file(path) for path in (files.run, files.qrels)},
     }
-    numbers["digest"] = artifacts.digest_json(numbers)
-    artifacts.write_json(files.numbers, numbers)
-    return numbers
+    return seal(files, numbers)
+
+
+def seal(files: Files, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Write numbers of a run file and qrels that are there, with the digests that ``damage`` asks for."""
+    digests = {path.name: artifacts.digest_file(path) for path in (files.run, files.qrels)}
+    sealed = {**numbers, "digests": digests}
+    sealed["digest"] = artifacts.digest_json(sealed)
+    artifacts.write_json(files.numbers, sealed)
+    return sealed
 
 
 def damage(files: Files) -> str | None:

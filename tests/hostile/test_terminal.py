@@ -474,6 +474,7 @@ def huge() -> None:
 def warn() -> None:
     import warnings
     warnings.warn("of a library")
+    warnings.warn_explicit("unclosed", ResourceWarning, sys.modules["rars"].__file__, 1, "rars.x")
     warnings.warn_explicit("of ours\\x07", UserWarning, sys.modules["rars"].__file__, 1, "rars.x")
 
 main()

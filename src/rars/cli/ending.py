@@ -213,15 +213,16 @@ def _quieten_libraries() -> None:
 
     Those that rars raises are for the person: a line each.
     """
-    # Matplotlib reports that it keeps its cache elsewhere, Transformers what it thinks of a model's settings.
+    # Transformers has a handler of its own, for advice on loading pretrained models.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    # Matplotlib logs where it keeps its cache when the home folder cannot be written.
     if logging.lastResort is not None:
         logging.lastResort.setLevel(logging.ERROR)
     if sys.warnoptions:
         return
     warnings.simplefilter("ignore")
-    warnings.filterwarnings("default", module=r"rars(\.|$)")
+    for kind in (UserWarning, RuntimeWarning):
+        warnings.filterwarnings("default", category=kind, module=r"rars(\.|$)")
     plain = warnings.showwarning
 
     def shown(

@@ -1,8 +1,9 @@
 """The one exception a user's mistake ends in.
 
 Owns: the difference between "you gave something I cannot use" (``RarsError``: one clear sentence,
-exit code 2, nothing changed on disk) and a defect of ours (any other exception: a traceback). What can be
-done without, such as a cache, is a ``RarsWarning`` instead.
+exit code 2, nothing changed on disk) and a defect of ours (any other exception: a traceback). What the
+machine refuses (``OSError``, ``MemoryError``) is no defect: the command line makes a sentence of it. What can
+be done without, such as a cache, is a ``RarsWarning``.
 """
 
 from __future__ import annotations

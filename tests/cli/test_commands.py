@@ -42,32 +42,6 @@ def test_version():
     assert re.fullmatch(r"rars \d+\.\d+\.\d+\n", rars("--version").stdout)
 
 
-COMMANDS = [
-    *(
-        "demo",
-        "identify",
-        "inspect",
-        "train",
-        "plot",
-        "index",
-        "search",
-        "evaluate",
-        "compare",
-        "verify",
-        "experiment",
-    ),
-    *("analyze", "data"),
-]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(command):
-    done = rars(command, "--help")
-    assert done.returncode == 0
-    if command != "data":
-        assert "Example: rars" in " ".join(done.stdout.split())
-
-
 def test_json_is_all_that_is_on_stdout(home):
     for words in (
         ("inspect", home / "run", "--json"),

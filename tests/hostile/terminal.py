@@ -100,18 +100,41 @@ def sound(done: Any, *codes: int) -> None:
     assert done.returncode in (codes or (0, 2)), (done.returncode, said)
 
 
-def main(result: str, words: list[str]) -> None:
-    """Every command with each of these words after it."""
+def bitten(folder: Path) -> None:
+    """Three tables in which every word bites; what JSON lines cannot hold is left out."""
+    words = [word.translate({0xD83D: None, 0xDCFF: None}) for word in BITES]
+    items = [
+        {"id": f"i{n}{word}", "title": f"mug {word}", "brand": word, "category": f"{word} > {word}"}
+        for n, word in enumerate(words)
+    ]
+    queries = [{"id": f"q{n}{word}", "text": f"mug {word}"} for n, word in enumerate(words)]
+    judgments = [
+        {"query_id": query["id"], "item_id": item["id"], "label": "E"}
+        for query, item in zip(queries, items, strict=True)
+    ]
+    for name, rows in (("items", items), ("queries", queries), ("judgments", judgments)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+
+
+def call(words: list[str]) -> Any:
+    """Run the command line in this process; its exit code."""
     import rars.cli
 
-    codes: dict[str, dict[str, Any]] = {}
-    for word in words:
-        for name, _ in list(commands()):
-            sys.argv = ["rars", *name, word]
-            try:
-                rars.cli.main()
-            except SystemExit as end:
-                codes.setdefault(word, {})[" ".join(name)] = end.code
+    sys.argv = ["rars", *words]
+    try:
+        rars.cli.main()
+    except SystemExit as end:
+        return end.code
+
+
+def main(result: str, words: list[str]) -> None:
+    """Every command with each of these words after it, or the command lines of a JSON list."""
+    if words[0].startswith("["):
+        codes: Any = [call(line) for line in json.loads(words[0])]
+    else:
+        names = [name for name, _ in commands()]
+        codes = {word: {" ".join(name): call([*name, word]) for name in names} for word in words}
     Path(result).write_text(json.dumps(codes), encoding="utf-8")
 
 

@@ -90,6 +90,19 @@ def test_no_word_reaches_the_terminal_as_a_command(word, screen):
     assert not any(line.startswith("rars: another") for line in shown.splitlines())
 
 
+def test_a_table_too_wide_for_the_terminal_comes_in_parts_with_every_number(screen):
+    cells = tuple(Cell(f"{n}.25", interval=(f"{n}.11", f"{n}.33")) for n in range(12))
+    names = tuple(f"measure@{n}" for n in range(12))
+    rows = (Row(("system",), cells),)
+    console.report(Table("t", "Title", ("of",), names, (Block(rows),), "Caption", (("all", 12),)))
+    shown = screen.getvalue()
+    for n in range(12):
+        assert f"{n}.25" in shown
+        assert f"{n}.11–{n}.33" in shown
+        assert f"measure@{n}" in shown
+    assert shown.count("Title") == shown.count("Caption") == 1
+
+
 def test_markup_and_emoji_names_are_shown_as_they_are(screen):
     console.show(BITES[-1], Styled((BITES[-1], "bold")))
     assert screen.getvalue().splitlines() == [BITES[-1]] * 2
@@ -324,6 +337,29 @@ def test_names_that_bite_are_named_harmlessly(tmp_path):
         assert sum(line.startswith("rars: ") for line in done.stderr.decode().split("\n")) == 1
 
 
+def test_a_catalogue_of_words_that_bite_is_searched_and_measured_harmlessly(tmp_path):
+    terminal.bitten(tmp_path)
+    tables = [f"--{name}={name}.jsonl" for name in ("items", "queries", "judgments")]
+    run = "run [/bold] \x1b[31m\u202e"
+    lines = [
+        ["data", "import", "shop \x07[/x]", *tables],
+        ["train", "bm25", "--data", "shop \x07[/x]", "--out", run],
+        ["search", run, "mug \x1b]52;c;x\x07", "-k", "20"],
+        ["search", run, "mug", "--json"],
+        ["evaluate", run],
+        ["compare", run, "bm25"],
+        ["data", "import", "more", *tables, "--item-column", "title=\x1b[31m"],
+        ["inspect", run],
+    ]
+    result = tmp_path / "codes.json"
+    done = python(terminal.__file__, result, json.dumps(lines), cwd=tmp_path)
+    sound(done, 0)
+    assert json.loads(result.read_text(encoding="utf-8")) == [0] * 6 + [2] * 2
+    for shown in (done.stdout.decode(), done.stderr.decode()):
+        assert not HIDDEN.search(shown)
+    assert "[/bold] [red]" in done.stdout.decode()
+
+
 @pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_hurt_nobody(streams, tmp_path):
     for words, code in (("recipes", 0), ("recipes --json", 0), ("--help", 0), ("nonsense", 2)):
@@ -368,16 +404,11 @@ def test_a_full_disk_behind_stdout_is_a_sentence(words, tmp_path):
 
 
 def test_a_deleted_current_folder_is_a_sentence(tmp_path):
-    for words, codes in (
-        ("--help", (0,)),
-        ("recipes", (0,)),
-        ("data shop shop --size tiny", (2,)),
-        ("data check shop", (2,)),
-    ):
-        gone = tmp_path / "gone"
-        gone.mkdir()
-        line = f'rmdir "{gone}" && exec "$PYTHON" -m rars {words}'
-        sound(shell(line, cwd=gone), *codes)
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = shell(f'rmdir "{gone}" && exec "$PYTHON" -m rars inspect run', cwd=gone)
+    sound(done, 2)
+    assert done.stderr == b"rars: The current folder was deleted; change to another one.\n"
 
 
 # -- whose code runs -------------------------------------------------------------------------------
@@ -443,6 +474,7 @@ def huge() -> None:
 def warn() -> None:
     import warnings
     warnings.warn("of a library")
+    warnings.warn_explicit("unclosed", ResourceWarning, sys.modules["rars"].__file__, 1, "rars.x")
     warnings.warn_explicit("of ours\\x07", UserWarning, sys.modules["rars"].__file__, 1, "rars.x")
 
 main()

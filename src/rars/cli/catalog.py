@@ -102,7 +102,7 @@ def log(folder: console.RunFolder, as_json: console.Json = False) -> None:
             for event in found["log"]
         )
         columns = ("when (UTC)", "what", "version", "from", *numbers)
-        console.table(columns, rows, caption=f"Searched now: {found['current']}.", right=numbers)
+        console.table(columns, rows, caption=f"searched now: {found['current']}", right=numbers)
 
     console.emit(found, as_json, show)
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.tree import Tree
 
-    from rars.evaluation.tables import Table
+    from rars.evaluation.tables import Cell, Table
 
 # Words come as Text, which knows neither markup nor the names of emoji.
 _out = Console(highlight=False, markup=False, emoji=False)
@@ -228,7 +229,47 @@ def report(*tables: Table) -> None:
     from rars.pipeline.showing import terminal
 
     for one in tables:
-        _print(terminal(_cleaned(one)))
+        for part in _fitting(_cleaned(one), _out.width):
+            _print(terminal(part))
+
+
+def _fitting(table: Table, width: int) -> Iterator[Table]:
+    """The table in parts of as many columns as there is room for: no number is cut off."""
+    rows = [row for block in table.blocks for row in block.rows]
+    heads = table.heads("\n")[len(table.labels) :]
+    widths = [2 + _width(head, *(row.cells[at] for row in rows)) for at, head in enumerate(heads)]
+    # Labels break at sixteen letters.
+    labels = [[name, *(row.labels[at] for row in rows)] for at, name in enumerate(table.labels)]
+    room = width - 2 - sum(2 + min(16, max(map(cell_len, names))) for names in labels)
+    cuts, used = [0], 0
+    for at, needed in enumerate(widths):
+        used += needed
+        if used > room and at > cuts[-1]:
+            cuts.append(at)
+            used = needed
+    titles = [(title, 1) for title, count in table.groups for _ in range(count)]
+    for start, end in zip(cuts, [*cuts[1:], len(heads)], strict=True):
+        blocks = (
+            replace(b, rows=tuple(replace(r, cells=r.cells[start:end]) for r in b.rows))
+            for b in table.blocks
+        )
+        yield replace(
+            table,
+            title=table.title if start == 0 else "",
+            columns=table.columns[start:end],
+            blocks=tuple(blocks),
+            groups=tuple(titles[start:end]),
+            caption=table.caption if end == len(heads) else "",
+            intervals=table.intervals if end == len(heads) else "",
+        )
+
+
+def _width(head: str, *cells: Cell) -> int:
+    lines = head.split("\n")
+    for cell in cells:
+        spread = f" ±{cell.spread}" if cell.spread else ""
+        lines += [cell.text + cell.letters + spread, "–".join(cell.interval or ())]
+    return max(map(cell_len, lines))
 
 
 _Kind = TypeVar("_Kind")
@@ -278,10 +319,10 @@ def draw(root: Node) -> None:
 
 
 def title(name: str, what: str) -> None:
-    """Print the head of a chapter, with a line to the edge of the terminal."""
+    """Print an empty line and the head of a chapter, with a line to the edge of the terminal."""
     from rich.rule import Rule
 
-    _print(Rule(_text(Styled((name, "bold"), "  ", (what, "dim"))), align="left"))
+    _print("", Rule(_text(Styled((name, "bold"), "  ", (what, "dim"))), align="left"))
 
 
 # -- progress --------------------------------------------------------------------------------------

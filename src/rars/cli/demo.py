@@ -52,8 +52,7 @@ def demo(
     if not as_json:
         console.show(
             f"{dataset.n_items:,} items, {dataset.n_queries:,} queries, "
-            f"{len(dataset.judgments):,} judgments.",
-            "",
+            f"{len(dataset.judgments):,} judgments."
         )
     _title("2  Identifiers", "residual k-means on sentence vectors: four codes an item", as_json)
     recipe = Recipe.resolve("rars", size="tiny")
@@ -136,7 +135,6 @@ def _show_results(outcome: Outcome) -> None:
             " is the controlled comparison.",
         )
     )
-    console.show("")
 
 
 def _searches(dataset: Dataset, out: Path, outcome: Outcome) -> tuple[Path, dict[str, Hits]]:

@@ -56,6 +56,7 @@ def exit_with(app: typer.Typer) -> NoReturn:
 def _run(app: typer.Typer, received: list[int]) -> int:
     try:
         _check_arguments(sys.argv[1:])
+        _check_folder()
         command = typer.main.get_command(app)
         # Not app(): it would turn Ctrl-C and broken pipes into codes of its own.
         with command.make_context("rars", sys.argv[1:]) as context:
@@ -88,7 +89,8 @@ def _ended(error: BaseException, received: list[int]) -> int:
         _last_words(str(error))
         return 2
     if isinstance(error, OSError) and error.errno is not None:
-        _last_words(f"{_place(error)}{error.strerror}.")
+        place = "" if error.filename is None else f"{error.filename}: "
+        _last_words(f"{place}{error.strerror}.")
         return 2
     if isinstance(error, MemoryError):
         _last_words("There is not enough memory for this.")
@@ -97,20 +99,6 @@ def _ended(error: BaseException, received: list[int]) -> int:
         return error.code or 0
     _last_words("".join(traceback.format_exception(error)).rstrip(), style="")
     return 1
-
-
-def _name(file: Any) -> str:
-    return os.fsdecode(file) if isinstance(file, str | bytes | os.PathLike) else str(file)
-
-
-def _place(error: OSError) -> str:
-    if error.filename is not None:
-        return f"{_name(error.filename)}: "
-    try:
-        os.getcwd()  # noqa: PTH109 (Path.cwd would be the same)
-    except OSError:
-        return "The current folder: "
-    return ""
 
 
 def _last_words(words: str, style: str = "red") -> None:
@@ -134,6 +122,14 @@ def _check_arguments(words: list[str]) -> None:
             word.encode()
         except UnicodeEncodeError:
             raise RarsError(f"Argument {at}, '{console.clean(word)}', is not UTF-8.") from None
+
+
+def _check_folder() -> None:
+    """Libraries give up in ways of their own, down to ending the process, where there is no folder."""
+    try:
+        os.getcwd()  # noqa: PTH109 (Path.cwd would be the same)
+    except OSError as error:
+        raise RarsError("The current folder was deleted; change to another one.") from error
 
 
 # -- signals ---------------------------------------------------------------------------------------
@@ -217,15 +213,16 @@ def _quieten_libraries() -> None:
 
     Those that rars raises are for the person: a line each.
     """
-    # Matplotlib reports that it keeps its cache elsewhere, Transformers what it thinks of a model's settings.
+    # Transformers has a handler of its own, for advice on loading pretrained models.
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    # Matplotlib logs where it keeps its cache when the home folder cannot be written.
     if logging.lastResort is not None:
         logging.lastResort.setLevel(logging.ERROR)
     if sys.warnoptions:
         return
     warnings.simplefilter("ignore")
-    warnings.filterwarnings("default", module=r"rars(\.|$)")
+    for kind in (UserWarning, RuntimeWarning):
+        warnings.filterwarnings("default", category=kind, module=r"rars(\.|$)")
     plain = warnings.showwarning
 
     def shown(

@@ -8,15 +8,17 @@ could not use, and the caller names their rows.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from rars.arrays import Bools
-from rars.data.jsonlines import LIST, MAP, map_array, object_text
+from rars.data.jsonlines import LIST, MAP, SURROGATE, map_array, object_text, parsed
 from rars.data.schema import LABEL_GRADES
 
 LABEL_NAMES = {"exact": "E", "substitute": "S", "complement": "C", "irrelevant": "I"}
@@ -43,8 +45,13 @@ def text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         if pa.types.is_list(kind) or pa.types.is_large_list(kind):
             return pc.binary_join(column.cast(LIST), " ")
         return column.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except pa.ArrowException:
         return None
+
+
+def single_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """As ``text``, of single values alone: a list is no id, no label and no split."""
+    return None if pa.types.is_nested(column.type) else text(column)
 
 
 def optional_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -61,6 +68,19 @@ def optional_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 def is_empty(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """Whether each text is missing or nothing but white space."""
     return pc.fill_null(pc.or_(pc.equal(pc.binary_length(texts), 0), pc.utf8_is_space(texts)), True)
+
+
+def is_storable(kind: pa.DataType) -> bool:
+    """Whether a dataset folder, which is Parquet, has a form for values of a type."""
+    if "_view" in str(kind):
+        return False  # no kernel takes rows of one
+    if not pa.types.is_nested(kind) and not pa.types.is_interval(kind):
+        return True
+    try:
+        pq.write_table(pa.schema([("column", kind)]).empty_table(), pa.BufferOutputStream())
+    except pa.ArrowException:
+        return False
+    return True
 
 
 def mask(column: pa.ChunkedArray) -> Bools:
@@ -87,7 +107,7 @@ def grades_of_numbers(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.float64],
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         values = pc.cast(column, pa.float64(), safe=False)
         return _floats(values), mask(pc.is_null(column))
-    texts = text(column)
+    texts = single_text(column)
     if texts is None:
         return np.full(len(column), np.nan), np.ones(len(column), dtype=bool)
     trimmed = pc.utf8_trim_whitespace(texts)
@@ -119,7 +139,7 @@ def categories(column: pa.ChunkedArray, separator: str) -> pa.ChunkedArray | Non
         column = _split_paths(texts, separator)
     try:
         paths = column.cast(LIST)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except pa.ArrowException:
         return None
     return pa.chunked_array([_without_empty_levels(chunk) for chunk in paths.chunks], LIST)
 
@@ -129,14 +149,17 @@ def attributes(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
     sound = np.zeros(len(column), dtype=bool)
     if pa.types.is_null(column.type):
         return column.cast(MAP), sound
+    convert: Callable[[Any], tuple[pa.MapArray, Bools]] = _map_of_json
     if pa.types.is_map(column.type):
-        return pa.chunked_array([_map_of_map(chunk) for chunk in column.chunks], MAP), sound
-    if pa.types.is_struct(column.type):
-        return pa.chunked_array([_map_of_struct(chunk) for chunk in column.chunks], MAP), sound
-    texts = text(column)
-    if texts is None:
-        return pa.chunked_array([pa.nulls(len(column), MAP)]), ~sound
-    parts = [_map_of_json(chunk) for chunk in texts.chunks]
+        convert = _map_of_map
+    elif pa.types.is_struct(column.type):
+        convert = _map_of_struct
+    else:
+        texts = single_text(column)
+        if texts is None:
+            return pa.chunked_array([pa.nulls(len(column), MAP)]), ~sound
+        column = texts
+    parts = [convert(chunk) for chunk in column.chunks]
     maps = pa.chunked_array([part for part, _ in parts], MAP)
     return maps, np.concatenate([sound[:0], *(wrong for _, wrong in parts)])
 
@@ -159,8 +182,10 @@ def _path(value: str | None, separator: str) -> list[str | None] | None:
     if value is None:
         return None
     try:
-        levels = json.loads(value) if value.startswith("[") else None
+        levels = parsed(value) if value.startswith("[") else None
     except ValueError:
+        levels = None
+    if levels is not None and _is_broken(value, levels):
         levels = None
     return [*value.split(separator)] if levels is None else [object_text(one) for one in levels]
 
@@ -190,36 +215,48 @@ def _object(value: str | None) -> dict[str, Any] | bool:
     if value is None or not value.strip():
         return True
     try:
-        parsed = json.loads(value)
+        found = parsed(value)
     except ValueError:
         return False
-    return parsed if isinstance(parsed, dict) else parsed is None
+    if not isinstance(found, dict):
+        return found is None
+    return False if _is_broken(value, found) else found
 
 
-def _map_of_map(maps: pa.MapArray) -> pa.MapArray:
+def _is_broken(text: str, value: Any) -> bool:
+    r"""Whether escapes such as ``\ud800`` made of a text what no text can hold."""
+    return "\\u" in text and SURROGATE.search(json.dumps(value, ensure_ascii=False)) is not None
+
+
+def _map_of_map(maps: pa.MapArray) -> tuple[pa.MapArray, Bools]:
     entries = pc.list_flatten(maps.cast(pa.list_(pa.struct([*_pair(maps.type)]))))
     rows = pc.list_parent_indices(maps.cast(pa.list_(pa.struct([*_pair(maps.type)]))))
-    keys, values = entries.field(0).cast(pa.string()), _value_texts(entries.field(1))
-    full = ~mask(pc.is_null(values))
-    counts = np.bincount(rows.to_numpy()[full], minlength=len(maps))
+    keys, odd = _value_texts(entries.field(0))
+    values, broken = _value_texts(entries.field(1))
+    full = ~mask(pc.is_null(values)) & ~odd
+    owner = rows.to_numpy()
+    counts = np.bincount(owner[full], minlength=len(maps))
     kept = pa.array(full)
-    return _maps(counts, keys.filter(kept), values.filter(kept))
+    wrong = np.bincount(owner[odd | broken], minlength=len(maps)) > 0
+    return _maps(counts, keys.filter(kept), values.filter(kept)), wrong
 
 
 def _pair(kind: pa.MapType) -> tuple[pa.Field, pa.Field]:
     return pa.field("key", kind.key_type, nullable=False), pa.field("value", kind.item_type)
 
 
-def _map_of_struct(structs: pa.StructArray) -> pa.MapArray:
+def _map_of_struct(structs: pa.StructArray) -> tuple[pa.MapArray, Bools]:
     """One column per name becomes one entry per value: rows in order, names in order within a row."""
     n_rows, names = len(structs), [field.name for field in structs.type]
-    columns = [_value_texts(column) for column in structs.flatten()]
+    found = [_value_texts(column) for column in structs.flatten()]
+    columns = [texts for texts, _ in found]
+    wrong = np.any([broken for _, broken in found], axis=0) if found else np.zeros(n_rows, bool)
     values = pa.concat_arrays(columns) if columns else pa.array([], pa.string())
     order = np.arange(n_rows)[:, None] + n_rows * np.arange(len(names))[None, :]
     full = ~mask(pc.is_null(values))[order]
     picked = order[full]
     keys = pa.array(names, pa.string()).take(pa.array(picked // max(n_rows, 1)))
-    return _maps(full.sum(axis=1), keys, values.take(pa.array(picked)))
+    return _maps(full.sum(axis=1), keys, values.take(pa.array(picked))), wrong
 
 
 def _maps(counts: npt.NDArray[Any], keys: pa.Array, values: pa.Array) -> pa.MapArray:
@@ -228,8 +265,21 @@ def _maps(counts: npt.NDArray[Any], keys: pa.Array, values: pa.Array) -> pa.MapA
     return pa.MapArray.from_arrays(pa.array(ends, mask=missing), keys, values)
 
 
-def _value_texts(values: pa.Array) -> pa.Array:
-    """Attribute values as text; nested ones as JSON, which no kernel does."""
-    if pa.types.is_nested(values.type):
-        return pa.array([object_text(value) for value in values.to_pylist()], pa.string())
-    return values.cast(pa.string())
+def _value_texts(values: pa.Array) -> tuple[pa.Array, Bools]:
+    """Attribute values as text, and which have none; nested ones as JSON, which no kernel does."""
+    try:
+        if not pa.types.is_nested(values.type):
+            return values.cast(pa.string()), np.zeros(len(values), dtype=bool)
+    except pa.ArrowException:  # bytes that are no text, a type without a text form
+        pass
+    texts = [_text_of(value) for value in values]
+    wrong = np.fromiter((one is False for one in texts), bool, len(texts))
+    return pa.array([one if isinstance(one, str) else None for one in texts], pa.string()), wrong
+
+
+def _text_of(value: pa.Scalar) -> str | bool | None:
+    """One value as text; False for what has none."""
+    try:
+        return object_text(value.as_py())
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return False

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from rars.data.problems import Problems
-from rars.data.tables import Meter, Source, open_bytes
+from rars.data.tables import Meter, Source, check_width, open_bytes, twice
 
 _BLOCK = 16 << 20
 _CHUNK = 50_000
@@ -43,11 +43,11 @@ def read_csv(
     if any(_ESCAPED.search(name) for name in header):
         problems.add(path, "broken encoding: the header is not UTF-8", row=1)
         return None
+    check_width(len(header))
     names = [name.strip() for name in header]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    for name in twice:
-        problems.add(path, "the column appears twice", row=1, column=name)
-    if twice:
+    if again := twice(names):
+        for name in again:
+            problems.add(path, "the column appears twice", row=1, column=name)
         return None
     table = _fast(path, delimiter, header, meter)
     if table is None or (_has_line_breaks(table) and not _strictly_sound(path, delimiter)):
@@ -114,6 +114,7 @@ def _exact(path: Path, delimiter: str, names: list[str], problems: Problems) -> 
     tables: list[pa.Table] = []
     kept: list[list[str]] = []
     lines: list[int] = []
+    before = len(problems)
     for line, record in _sound_records(path, delimiter, names, problems):
         kept.append(record)
         lines.append(line)
@@ -122,7 +123,8 @@ def _exact(path: Path, delimiter: str, names: list[str], problems: Problems) -> 
             kept.clear()
     tables.append(_table(kept, names))
     numbers = np.array(lines, np.int64)
-    return Source(path, pa.concat_tables(tables), whole=False, lines=lambda: numbers, header_row=1)
+    whole = len(problems) == before
+    return Source(path, pa.concat_tables(tables), whole=whole, lines=lambda: numbers, header_row=1)
 
 
 def _sound_records(

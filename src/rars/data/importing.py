@@ -295,7 +295,10 @@ def _items(named: Named, separator: str) -> pa.Table | None:
         )
     if named.has("attributes"):
         made["attributes"], wrong = columns.attributes(named.column("attributes"))
-        named.wrong("attributes", wrong, "attributes are not a JSON object")
+        kind = named.column("attributes").type
+        named_values = pa.types.is_map(kind) or pa.types.is_struct(kind)
+        message = "a value is not text" if named_values else "attributes are not a JSON object"
+        named.wrong("attributes", wrong, message)
     return None if ids is None else _with_further(named, made)
 
 
@@ -315,12 +318,19 @@ def _with_further(named: Named, made: Mapping[str, pa.Array | pa.ChunkedArray | 
     for theirs in named.source.table.column_names:
         if theirs not in used and theirs not in made:
             column = named.source.table[theirs]
+            if pa.types.is_binary_view(column.type):
+                column = column.cast(pa.binary())
+            if not _is_text(column) and not columns.is_storable(column.type):
+                message = f"values of type {column.type} cannot be stored"
+                named.problems.add(named.source.path, message, column=theirs)
+                continue
             table[theirs] = columns.optional_text(column) if _is_text(column) else column
     return pa.table(table)
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(is_kind(column.type) for is_kind in kinds)
 
 
 def _judgments(
@@ -337,7 +347,9 @@ def _judgments(
     grade = rules.label_grades(named) if kind == "labels" else rules.number_grades(named)
     if query is None or item is None or grade is None:
         return None
-    return Judgments(_positions(query), _positions(item), grade.astype(np.float32)), kind
+    with np.errstate(over="ignore"):  # noted above: what overflows is not finite
+        grades = grade.astype(np.float32)
+    return Judgments(_positions(query), _positions(item), grades), kind
 
 
 def _kind_of_grades(named: Named, choice: str) -> str | None:

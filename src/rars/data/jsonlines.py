@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date, time
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -23,10 +24,15 @@ import pyarrow as pa
 import pyarrow.json as pa_json
 
 from rars.data.problems import Problems
-from rars.data.tables import Meter, Source, open_bytes
+from rars.data.tables import Meter, Source, check_width, open_bytes
 
 _BLOCK = 4 << 20
 SURROGATE = re.compile("[\ud800-\udfff]")
+DEEPEST = 64
+"""Levels of lists and objects in one value; what is deeper is broken."""
+
+_BRACKETS = b"[]{}"
+_NO_BRACKETS = bytes(set(range(256)) - set(_BRACKETS) - {ord("\n")})
 
 LIST = pa.list_(pa.string())
 MAP = pa.map_(pa.string(), pa.string())
@@ -38,6 +44,7 @@ def read_jsonl(path: Path, problems: Problems, *, meter: Meter | None = None) ->
     lines: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     types: pa.Schema | None = None
     before = len(problems)
+    names: set[str] = set()
     with open_bytes(path, meter) as stream:
         for first_line, block in _blocks(stream):
             table = _fast(block, types) if types is not None else None
@@ -46,6 +53,8 @@ def read_jsonl(path: Path, problems: Problems, *, meter: Meter | None = None) ->
             else:
                 table, numbers = _exact(block, first_line, path, problems)
                 types = table.schema if types is None else _wider(types, table.schema)
+            names.update(table.column_names)
+            check_width(len(names))
             tables.append(table)
             lines.append(numbers)
     if not any(table.num_rows for table in tables):
@@ -53,6 +62,33 @@ def read_jsonl(path: Path, problems: Problems, *, meter: Meter | None = None) ->
     numbers = np.concatenate(lines)
     whole = len(problems) == before
     return Source(path, _joined(tables), whole=whole, lines=lambda: numbers)
+
+
+def parsed(text: str) -> Any:
+    """The JSON value of a text; a ``ValueError`` if it holds none, or one that is nested too deeply."""
+    try:
+        value = json.loads(text)
+    except RecursionError as error:
+        raise ValueError(TOO_DEEP) from error
+    if text.count("[") + text.count("{") > DEEPEST and is_deep(value):
+        raise ValueError(TOO_DEEP)
+    return value
+
+
+TOO_DEEP = f"nested more than {DEEPEST} levels deep"
+
+
+def is_deep(value: Any) -> bool:
+    """Whether lists and dicts lie more than ``DEEPEST`` levels in one another."""
+    waiting = [(value, 1)]
+    while waiting:
+        one, depth = waiting.pop()
+        if isinstance(one, dict | list | tuple):
+            if depth > DEEPEST:
+                return True
+            members = one.values() if isinstance(one, dict) else one
+            waiting.extend((member, depth + 1) for member in members)
+    return False
 
 
 def object_text(value: Any) -> str | None:
@@ -69,7 +105,16 @@ def object_text(value: Any) -> str | None:
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, list):
         return ", ".join(text for v in value if (text := object_text(v)) is not None)
-    return str(value) if isinstance(value, int) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False, default=_written)
+    return _written(value)
+
+
+def _written(value: Any) -> str:
+    """What JSON has no form for: days and times as ISO 8601, bytes as the text they are."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8")
+    return str(value.isoformat()) if isinstance(value, date | time) else str(value)
 
 
 def map_array(objects: Iterable[dict[str, Any] | None]) -> pa.MapArray:
@@ -109,6 +154,8 @@ def _fast(block: bytes, types: pa.Schema) -> pa.Table | None:
     """A block through Arrow, or None unless it is sure to mean what Python's parser would say."""
     if any(pa.types.is_map(kind) for kind in types.types):
         return None  # Arrow would make one column of every key of every object
+    if _has_deep_line(block):
+        return None  # Arrow's own recursion has no bound
     texts = pa.schema([field for field in types if pa.types.is_string(field.type)])
     try:
         table = pa_json.read_json(
@@ -123,6 +170,17 @@ def _fast(block: bytes, types: pa.Schema) -> pa.Table | None:
     if table.num_rows != n_lines or not all(_agrees(field, types) for field in table.schema):
         return None
     return table
+
+
+def _has_deep_line(block: bytes) -> bool:
+    """Whether a line may be nested deeper than ``DEEPEST``; brackets inside texts count as well."""
+    for line in block.translate(None, _NO_BRACKETS).split(b"\n"):
+        if len(line) > DEEPEST:
+            signs = np.frombuffer(line, np.uint8)
+            opens = (signs == ord("[")) | (signs == ord("{"))
+            if np.cumsum(np.where(opens, 1, -1)).max() > DEEPEST:
+                return True
+    return False
 
 
 def _wider(types: pa.Schema, found: pa.Schema) -> pa.Schema:
@@ -149,7 +207,7 @@ def _exact(
         if not text or text.isspace():
             continue
         try:
-            row = json.loads(text)
+            row = parsed(text)
         except ValueError as error:
             problems.add(path, _complaint(text, error), row=number)
             continue
@@ -189,6 +247,7 @@ def _mended(row: dict[str, Any], number: int, path: Path, problems: Problems) ->
 def table_of(rows: list[dict[str, Any]]) -> pa.Table:
     """Objects as one table: a column for every name, null where an object lacks it."""
     names = list(dict.fromkeys(chain.from_iterable(rows)))
+    check_width(len(names))
     columns = [_array([row.get(name) for row in rows]) for name in names]
     return pa.table(columns, names=names) if names else pa.table({"": pa.nulls(len(rows))})
 
@@ -222,10 +281,11 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
     """One table of all blocks: columns that a block lacks are null, types that differ are reconciled."""
     names = list(dict.fromkeys(chain.from_iterable(table.column_names for table in tables)))
     columns = []
+    held = [set(table.column_names) for table in tables]
     for name in filter(None, names):
         parts = [
-            table[name] if name in table.column_names else pa.nulls(table.num_rows)
-            for table in tables
+            table[name] if name in own else pa.nulls(table.num_rows)
+            for table, own in zip(tables, held, strict=True)
         ]
         columns.append((name, _one_column(parts)))
     return pa.table(dict(columns))

@@ -12,25 +12,32 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rars.data.jsonlines import SURROGATE, table_of
+from rars.data.jsonlines import DEEPEST, SURROGATE, TOO_DEEP, table_of
 from rars.data.problems import Problems, quoted
-from rars.data.tables import Source, checked_utf8, first_line
+from rars.data.tables import Source, TooWide, check_width, checked_utf8, first_line, twice
 from rars.errors import RarsError
 
 ACCEPTED = "an Arrow table, a pandas or polars frame, or a list of dicts"
 
+_BITS = 4096
 _PLAIN = (str, bool, int, float, type(None))
 
 
 def source_of(rows: object, name: str, problems: Problems) -> Source | None:
     """The table ``name`` (items, queries or judgments); None if nothing of it could be read."""
     before = len(problems)
-    table, whole = _table(rows, name, problems)
-    for column in _columns_twice(table):
+    try:
+        table, whole = _table(rows, name, problems)
+        check_width(table.num_columns)
+    except TooWide as error:
+        problems.add(name, f"the table has {error}")
+        return None
+    again = twice(table.column_names)
+    for column in again:
         problems.add(name, "the column is there twice", column=column)
     if len(problems) == before and not table.num_rows:
         problems.add(name, "empty table: it has no rows")
-    if _columns_twice(table) or not table.num_rows:
+    if again or not table.num_rows:
         return None
     return checked_utf8(Source(name, table, whole=whole), problems)
 
@@ -68,9 +75,9 @@ def _of_pandas(frame: Any, name: str) -> pa.Table:
         values = frame.iloc[:, position]
         try:
             columns.append(pa.Array.from_pandas(values))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError):
-            mixed = [None if _is_missing(value) else plain(value) for value in values.tolist()]
+        except (pa.ArrowException, TypeError, ValueError):
             try:
+                mixed = [None if _is_missing(value) else plain(value) for value in values.tolist()]
                 columns.append(table_of([{column: value} for value in mixed])[column])
             except (TypeError, UnicodeEncodeError) as error:
                 raise RarsError(f"{name}, column {column}: {first_line(error)}.") from error
@@ -125,14 +132,22 @@ def plain(value: Any) -> Any:
     >>> plain({"watt": np.float32(20), "colors": ("red", None)})
     {'watt': 20.0, 'colors': ['red', None]}
     """
+    return _plain(value, 0)
+
+
+def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        raise TypeError(f"a whole number of {value.bit_length():,} bits is too large")
     if isinstance(value, _PLAIN):
         return value
+    if depth == DEEPEST:
+        raise TypeError(f"a value is {TOO_DEEP}")
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): _plain(one, depth + 1) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [_plain(one, depth + 1) for one in value]
     raise TypeError(f"a value of type {type(value).__name__} is no text, number, list or dict")
 
 
@@ -143,8 +158,3 @@ def _is_broken(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_is_broken, value)) or any(map(_is_broken, value.values()))
     return isinstance(value, list) and any(map(_is_broken, value))
-
-
-def _columns_twice(table: pa.Table) -> list[str]:
-    names = table.column_names
-    return sorted({name for name in names if names.count(name) > 1})

@@ -128,5 +128,16 @@ def quoted(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
 
 
+def some(names: Sequence[str]) -> str:
+    """Names as part of a sentence; of very many, the first.
+
+    >>> some(["id", "title"]), some(["a"] * 100)[-13:]
+    ('id, title', 'a and 80 more')
+    """
+    rest = len(names) - SHOWN
+    shown = ", ".join(names[:SHOWN])
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
 def _first(found: list[Problem]) -> list[Problem]:
     return sorted(found, key=lambda problem: problem.row or 0)[:SHOWN]

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rars.data import columns
-from rars.data.problems import Problems, quoted
+from rars.data.problems import Problems, quoted, some
 from rars.data.tables import Source
 
 
@@ -56,7 +56,7 @@ class Named:
     def missing(self, ours: str, also: str = "") -> None:
         """Note that the file lacks our column (``also``: what would have done instead)."""
         hint = f"; name another with {self.option(ours)}" if self.option else ""
-        present = ", ".join(self.source.table.column_names)
+        present = some(self.source.table.column_names)
         self.problems.add(
             self.source.path,
             f"missing column{also}; the {self.source.what} has {present}{hint}",
@@ -64,12 +64,15 @@ class Named:
             column=self.name(ours),
         )
 
-    def texts(self, ours: str) -> pa.ChunkedArray | None:
-        """A column that must be there, as text; None if it is missing or cannot be text."""
+    def texts(self, ours: str, *, single: bool = True) -> pa.ChunkedArray | None:
+        """A column that must be there, as text; None if it is missing or cannot be text.
+
+        ``single``: a list of values is no value.
+        """
         if not self.has(ours):
             self.missing(ours)
             return None
-        return self.readable(ours, columns.text)
+        return self.readable(ours, columns.single_text if single else columns.text)
 
     def optional_texts(self, ours: str) -> pa.ChunkedArray | None:
         """A column that may be there, as text with empty values null."""
@@ -91,7 +94,7 @@ class Named:
 
 def not_empty(named: Named, ours: str) -> pa.ChunkedArray | None:
     """A text column without empty texts."""
-    texts = named.texts(ours)
+    texts = named.texts(ours, single=False)
     if texts is not None:
         named.wrong(ours, columns.mask(columns.is_empty(texts)), "empty text")
     return texts

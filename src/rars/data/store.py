@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rars.data.problems import some
 from rars.errors import RarsError
 
 Rows = npt.NDArray[np.integer[Any]]
@@ -99,13 +100,15 @@ class Columns:
     def _asked(self, columns: Sequence[str] | None) -> tuple[list[str], list[str]]:
         """The names asked for, and what to read for them: at least one column, to know the rows."""
         names = self.names if columns is None else list(columns)
+        known = {*self.names, *self.fixed.names}
         for name in names:
-            if name not in self.names and name not in self.fixed.names:
+            if name not in known:
                 where = self.source if isinstance(self.source, Path) else "The table"
                 raise RarsError(
-                    f"{where} has no column {name!r}; its columns are {', '.join(self.names)}."
+                    f"{where} has no column {name!r}; its columns are {some(self.names)}."
                 )
-        present = [name for name in self.names if name in names]
+        wanted = set(names)
+        present = [name for name in self.names if name in wanted]
         return names, present or self.names[:1]
 
     def _none(self, present: list[str]) -> pa.Table:
@@ -133,7 +136,7 @@ class Columns:
 
     def _completed(self, table: pa.Table, names: list[str]) -> pa.Table:
         """The named columns, null where the table lacks them."""
-        present = table.column_names
+        present = set(table.column_names)
         columns = [
             table[name]
             if name in present

@@ -13,7 +13,8 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -30,6 +31,9 @@ from rars.progress import Advance
 BROKEN = (OSError, EOFError, zlib.error)
 """What reading a damaged compressed file raises."""
 
+MOST_COLUMNS = 10_000
+"""Columns of a table; more are a mistake in how it was written, such as a table on its side."""
+
 Lines = Callable[[], npt.NDArray[np.int64]]
 
 _FORMATS = {
@@ -42,6 +46,25 @@ _FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
+
+
+class TooWide(ValueError):
+    """A table has more columns than any should."""
+
+
+def check_width(columns: int) -> None:
+    """Refuse a table with too many columns, before each of them is looked at."""
+    if columns > MOST_COLUMNS:
+        raise TooWide(f"{columns:,} columns, and {MOST_COLUMNS:,} is the most")
+
+
+def twice(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once, sorted.
+
+    >>> twice(["id", "title", "id"])
+    ['id']
+    """
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 @dataclass
@@ -173,6 +196,9 @@ def read_source(
     except BROKEN as error:
         problems.add(path, f"broken file: {first_line(error)}")
         return None
+    except TooWide as error:
+        problems.add(path, f"the file has {error}")
+        return None
     if len(problems) == before and (source is None or not source.table.num_rows):
         empty = "the file is empty" if source is None else "the file has no rows"
         problems.add(path, f"empty file: {empty}")
@@ -189,9 +215,17 @@ def read_parquet(
     """Read a Parquet file row group by row group, naming the first broken row group and column."""
     try:
         file = pq.ParquetFile(_parquet_bytes(path))
-        wanted = [n for n in file.schema_arrow.names if columns is None or n in columns]
+        names = file.schema_arrow.names
+        check_width(len(names))
+        wanted = [n for n in names if columns is None or n in columns]
+    except TooWide:
+        raise
     except (*BROKEN, pa.ArrowException, ValueError) as error:
         problems.add(path, f"broken Parquet: {first_line(error)}")
+        return None
+    if again := twice(wanted):
+        for name in again:
+            problems.add(path, "the column is there twice", column=name)
         return None
     groups, start = [], 0
     for index in range(file.num_row_groups):

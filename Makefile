@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test lint format bench clean help
+.PHONY: setup demo test lint format hostile bench clean help
 .DEFAULT_GOAL := help
 
 help:            ## this list
@@ -30,6 +30,9 @@ lint: $(READY)   ## ruff (format and rules) and mypy --strict
 
 format: $(READY) ## rewrite the sources the way `make lint` wants them
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+hostile: $(READY) ## an hour of hostile input, tampered folders and kill points
+	@$(BIN)/python -m tests.hostile
 
 bench: $(READY)  ## side-by-side speed and memory, as ratios measured in one run
 	@$(BIN)/python -m benchmarks

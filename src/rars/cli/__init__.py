@@ -74,6 +74,7 @@ app.command()(experiment.experiment)
 
 def main() -> None:
     """Run the command line; the console script ``rars`` calls this."""
+    console.show_warnings()
     try:
         code = app(standalone_mode=False)
     except UsageError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from rars.errors import RarsWarning
 from rars.progress import Advance
 
 out = Console(highlight=False)
@@ -71,6 +73,20 @@ def show(text: str) -> None:
 def say(text: str) -> None:
     """Tell the person something that is not the result."""
     err.print(text, markup=False, soft_wrap=True)
+
+
+def show_warnings() -> None:
+    """From now on a warning of ours is one line, said once; those of libraries are as they were."""
+    before = warnings.showwarning
+
+    def shown(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, RarsWarning):
+            say(f"rars: {message}")
+        else:
+            before(message, category, *place, **more)
+
+    warnings.simplefilter("once", RarsWarning)
+    warnings.showwarning = shown
 
 
 class Terminal:

@@ -18,7 +18,7 @@ import numpy as np
 
 from rars.errors import RarsError
 from rars.search.retriever import Retriever
-from rars.systems import Query, System, cleaned, search, search_many
+from rars.systems import System, cleaned, search, search_many
 from tests.hostile import texts
 from tests.hostile.case import Case
 from tests.search.trained import make_run
@@ -65,6 +65,7 @@ OPTIONS = (
     "explain",
     "beam",
 )
+RULES = ("ar", "all", "hybrid", "010", "111")
 
 
 @cache
@@ -115,7 +116,7 @@ def cases(rng: random.Random, system: System | None = None) -> Iterator[Case]:
     while True:
         options: dict[str, Any] = {}
         if rng.random() < 0.5:
-            options["rule"] = rng.choice(("ar", "all", "hybrid", "010", "111"))
+            options["rule"] = rng.choice(RULES)
         if rng.random() < 0.2:
             options["locale"] = rng.choice(("en", "es-MX", "ja", "tlh"))
         if rng.random() < 0.1:
@@ -132,6 +133,11 @@ def cases(rng: random.Random, system: System | None = None) -> Iterator[Case]:
         if rng.random() < 0.02:
             many: Any = rng.choice((rng.choice(NONSENSE), [text_of(rng) for _ in range(5)]))
             yield Case(f"many {many!r:.300}", partial(_many, asked, many))
+        if rng.random() < 0.1:  # many at once cost a fraction of each
+            batch = readable(rng, 32)
+            yield Case(
+                f"batch {batch!r:.1500}", partial(_answered, asked, batch, rng.choice(RULES))
+            )
 
 
 def readable(rng: random.Random, count: int) -> list[str]:
@@ -144,6 +150,12 @@ def readable(rng: random.Random, count: int) -> list[str]:
     return found
 
 
+def _answered(system: System, batch: list[str], rule: str) -> None:
+    for hits in search_many(system, batch, 3, rule=rule):
+        assert hits
+        assert all(np.isfinite(hit.score) for hit in hits)
+
+
 def _many(system: System, many: Any) -> None:
     for options in ({}, {"k": 3}):
         try:
@@ -152,4 +164,3 @@ def _many(system: System, many: Any) -> None:
             pass
         else:
             assert not isinstance(many, str)
-    Query(*many[:1]) if isinstance(many, list) else None

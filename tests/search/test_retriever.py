@@ -231,7 +231,7 @@ def test_odd_texts_are_answered(retriever, text, rule):
         ("", {}, "The query is empty."),
         (" \t\u3000\n", {}, "The query is empty."),
         ("\x00", {}, "The query is empty."),
-        (None, {}, "A query must be text, not NoneType."),
+        (None, {}, "A query must be text, not None"),
         ("mug", {"k": 0}, "k must be at least 1, not 0."),
         ("mug", {"k": -3}, "k must be at least 1, not -3."),
         ("mug", {"rule": "best"}, "--rule 'best' is none of ar, all, hybrid"),

@@ -33,6 +33,7 @@ from rars.pipeline.indexing import index
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
 from rars.search.engine import Engine, recall
+from rars.search.rehearsal import rehearse
 from rars.training import checkpoint, journal, loop
 from rars.training.candidates import Ranker
 from rars.training.checkpoint import Position
@@ -122,6 +123,9 @@ def _train_generative(
     backbone.check(recipe.model.backbone)
     accelerator = loop.make_accelerator(recipe.training)
     device = str(accelerator.device)
+    if accelerator.is_main_process and not (out / "model").exists():
+        with tell.stage("reading the catalogue") as advance:
+            rehearse(dataset, levels=recipe.model.category_levels, advance=advance)
     # The first process asks all that can be refused, then writes; the others find what it wrote.
     with accelerator.main_process_first():
         found = find(dataset, recipe, out, source=source, device=device, tell=tell)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from rars.arrays import Ints as Rows
 from rars.data import Dataset
@@ -76,6 +77,25 @@ def carry_postings(
     new = np.flatnonzero(origin == NEW).astype(np.int32)
     _read(dataset, extractors, new, words, keys, lengths, advance)
     return Words(words.finish(tree.positions), lengths[tree.order]), keys.finish(tree.positions)
+
+
+def read_through(
+    dataset: Dataset, extractors: Sequence[Extractor], advance: Advance | None = None
+) -> None:
+    """Read every item as ``build_postings`` does, and keep nothing: what cannot be read is found so."""
+    every = np.arange(dataset.n_items, dtype=np.int32)
+    lengths = np.zeros(len(every), dtype=np.int32)
+    _read(dataset, extractors, every, _Nothing(), _Nothing(), lengths, advance)
+
+
+class _Nothing(PostingsBuilder):
+    """Takes finds and forgets them."""
+
+    def add(
+        self, terms: Sequence[str], code: npt.NDArray[np.int32], row: npt.NDArray[np.int32]
+    ) -> None:
+        """Nothing but the check that the finds can be kept."""
+        pa.array(terms, pa.large_string())
 
 
 def _checked(dataset: Dataset, tree: PrefixTree) -> int:

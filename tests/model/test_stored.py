@@ -64,6 +64,7 @@ HUGE = 10**12
         *(("tokenizer", value) for value in (None, {}, {"pad": 0, "end": None, "max_tokens": 0})),
         *(("tokenizer.max_tokens", value) for value in ("8", 0, HUGE, KeyError)),
         *(("tokenizer.pad", value) for value in (-1, 1.0, None)),
+        *(("tokenizer.end", value) for value in (-1, "1", HUGE)),
         *(("backbone", value) for value in (None, [], "t5", {})),
         *(("backbone.encoder", value) for value in (None, [], {}, {"model_type": "nothing"})),
         ("backbone.encoder.model_type", 3),
@@ -83,6 +84,12 @@ def test_a_wrong_field_is_one_sentence(changed, path, value):
     with pytest.raises(RarsError, match=r"config\.json") as caught:
         changed(path, value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["tokenizer.pad", "tokenizer.end"])
+def test_a_token_that_the_tokenizer_has_not_is_one_sentence(changed, path):
+    with pytest.raises(RarsError, match=r"tokenizer\.json has 2?[0-9]{2} tokens, and none is"):
+        changed(path, 10**6)
 
 
 @pytest.mark.parametrize("name", ["_attn_implementation", "attn_implementation"])

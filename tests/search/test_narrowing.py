@@ -140,3 +140,10 @@ def test_a_column_that_is_not_text_tells_nothing_apart(tmp_path):
     pq.write_table(pa.table({"locale": ["en", None, "es"]}), tmp_path / "items.parquet")
     read = Locales.read(tmp_path / "items.parquet")
     assert np.array_equal(read.codes, [0, -1, 1])
+
+
+def test_half_a_character_is_in_no_catalogue(retriever):
+    with pytest.raises(RarsError, match="There is no category"):
+        retriever.search("mug", category="\ud800")
+    assert retriever.search("mug", allow=["\ud800"]) == []
+    assert len(retriever.search("mug", deny=["\ud800"])) == 10

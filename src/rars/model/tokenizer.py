@@ -62,7 +62,14 @@ class QueryTokenizer:
             inner = Tokenizer.from_file(str(folder / FILE))
         except Exception as error:  # the library raises bare exceptions
             raise RarsError(f"{folder / FILE} is not a readable tokenizer: {error}.") from error
-        return cls(inner, **facts)
+        found = cls(inner, **facts)
+        for name in ("pad", "end"):
+            token = facts[name]
+            if token is not None and not 0 <= token < found.size:
+                raise RarsError(
+                    f"{folder / FILE} has {found.size:,} tokens, and none is {name} {token}."
+                )
+        return found
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, max_tokens: int) -> QueryTokenizer:

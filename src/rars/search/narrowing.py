@@ -7,6 +7,7 @@ names nothing. Ignores the model: its choice of categories is ``rars.search.rout
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from rars.errors import RarsError
 from rars.search.evidence.languages import LANGUAGES, language_of
 from rars.search.index import IndexVersion
 from rars.search.store import SEPARATOR
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,13 @@ class Narrow:
         for ids, inside in ((self.allow, True), (self.deny, False)):
             if ids is not None:
                 marks = np.full(len(index.items), not inside)
-                marks[index.items.rows_of(ids)] = inside
+                marks[index.items.rows_of([one for one in ids if _is_whole(one)])] = inside
                 yield marks
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text can be one of the catalogue's: half a character (a lone surrogate) is in none."""
+    return text.isascii() or not _HALF.search(text)
 
 
 def _in_locale(index: IndexVersion, locale: str) -> Bools | None:
@@ -83,6 +91,8 @@ def _in_locale(index: IndexVersion, locale: str) -> Bools | None:
 
 def _below(index: IndexVersion, category: str) -> Bools:
     """The items at or below a category path of the catalogue."""
+    if not _is_whole(category):
+        raise RarsError(f"There is no category {category!r}.")
     name = SEPARATOR.join(part.strip() for part in category.split(SEPARATOR.strip()))
     paths = index.items.paths()
     inside = pc.or_(pc.equal(paths, name), pc.starts_with(paths, name + SEPARATOR))

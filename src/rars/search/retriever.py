@@ -159,6 +159,8 @@ class Retriever:
                        are not those of ``float32``
         ``device``     where the model computes, as torch names it
         """
+        if not isinstance(version, str | None):
+            raise expected("version", "text or None", version)
         run = Run.open(folder, generative=True)
         index = IndexVersion.load(run, version, verify=verify)
         trained = artifacts.opening(run.folder / "model", kind=MODEL_KIND, verify=verify)

@@ -4,5 +4,11 @@ from __future__ import annotations
 
 import os
 
+from hypothesis import HealthCheck, settings
+
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# A busy machine draws examples slowly; that says nothing about the code.
+settings.register_profile("rars", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("rars")

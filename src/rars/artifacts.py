@@ -76,8 +76,16 @@ class Artifact:
             loaded: npt.NDArray[Any] = np.load(
                 path, mmap_mode="r" if mmap else None, allow_pickle=False
             )
-        except (OSError, ValueError) as error:
-            raise RarsError(f"{path} is not a readable NumPy file: {error}.") from error
+        except (
+            OSError,
+            ValueError,
+            SyntaxError,
+            OverflowError,
+            MemoryError,
+            RecursionError,
+        ) as error:
+            why = str(error).partition("\n")[0].rstrip(".")
+            raise RarsError(f"{path} is not a readable NumPy file: {why}.") from error
         return loaded
 
 
@@ -245,7 +253,7 @@ def opening(
         raise RarsError(f"{home / manifest} describes {found!r}, not a {kind}.")
     if sealed.get("format") != FORMAT:
         raise RarsError(f"{home / manifest} has format {sealed.get('format')}, not {FORMAT}.")
-    for name, expected in sealed["files"].items():
+    for name, expected in _listed(sealed, home / manifest).items():
         path = home / name
         if not path.exists():
             raise RarsError(f"{path} is missing, though {manifest} lists it.")
@@ -253,7 +261,9 @@ def opening(
             raise RarsError(f"{path} has {path.stat().st_size} bytes, not {expected['bytes']}.")
         if verify and digest_file(path) != expected["sha256"]:
             raise RarsError(f"{path} has changed since it was written: its digest does not match.")
-    return Artifact(home, sealed["meta"], digest_json(sealed["files"]), hold)
+    return Artifact(
+        home, _Meta(sealed["meta"], home / manifest), digest_json(sealed["files"]), hold
+    )
 
 
 def current(folder: Path) -> Path:
@@ -296,6 +306,56 @@ def unmake(folders: list[Path]) -> None:
 
 
 # -- reading ---------------------------------------------------------------------------------------
+
+
+class _Meta(dict[str, Any]):
+    """What a manifest says; a fact that it does not state is one sentence."""
+
+    def __init__(self, facts: Mapping[str, Any], path: Path) -> None:
+        super().__init__(facts)
+        self._path = path
+
+    def __missing__(self, key: str) -> NoReturn:
+        raise RarsError(f"{self._path} does not state {key!r}.")
+
+
+def _listed(sealed: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The files that a manifest lists, each inside its folder and with a digest and a size."""
+    files = sealed.get("files")
+    if not isinstance(files, dict) or not isinstance(sealed.get("meta"), dict):
+        raise RarsError(f"{path} is no manifest: 'files' and 'meta' must be tables.")
+    for name, stated in files.items():
+        inside = (
+            name and "\0" not in name and not name.startswith("/") and ".." not in name.split("/")
+        )
+        if not inside or not isinstance(stated, dict):
+            raise RarsError(f"{path} lists {name[:60]!r}, which is no file of its folder.")
+        if not isinstance(stated.get("sha256"), str) or type(stated.get("bytes")) is not int:
+            raise RarsError(f"{path} gives {name[:60]!r} no digest and no size.")
+    return files
+
+
+@contextmanager
+def understood(folder: Path) -> Iterator[None]:
+    """What a stored folder means is read within this: nonsense in it is one sentence, never a traceback.
+
+    Digests find damage. A folder that was changed and sealed again, or that another version wrote, passes
+    them and may hold anything.
+    """
+    try:
+        yield
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
+        why = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
+        raise RarsError(
+            f"{folder} cannot be understood, though nothing of it is damaged: {why}."
+        ) from error
 
 
 def _held(folder: Path) -> tuple[Path, Hold | None]:

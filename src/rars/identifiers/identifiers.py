@@ -128,6 +128,11 @@ class Identifiers:
     def load(cls, folder: Path, *, verify: bool = True) -> Identifiers:
         """Open what ``save`` wrote; the codes stay memory-mapped."""
         artifact = artifacts.opening(folder, kind=KIND, verify=verify)
+        with artifacts.understood(folder):
+            return cls._of(artifact, folder)
+
+    @classmethod
+    def _of(cls, artifact: artifacts.Artifact, folder: Path) -> Identifiers:
         meta = artifact.meta
         # ``read_table`` would import pandas for nothing.
         ids = pq.ParquetFile(artifact.folder / "items.parquet").read()["id"].combine_chunks()

@@ -83,18 +83,28 @@ class IndexVersion:
                     f"make it again with: rars index {run.folder}"
                 )
         tree = PrefixTree.load(folder / "tree", verify=False)
-        return cls(
-            name=name,
-            folder=folder,
-            meta=dict(artifact.meta),
-            digest=artifact.digest,
-            codes=artifact.array("codes"),
-            tree=tree,
-            categories=_load_categories(artifact),
-            evidence=EvidenceIndex.load(folder / "evidence", tree, verify=False),
-            items=ItemStore.open(folder),
-            vectors=Vectors.load(artifact),
-        )
+        with artifacts.understood(home(run) / name):
+            return cls(
+                name=name,
+                folder=folder,
+                meta=dict(artifact.meta),
+                digest=artifact.digest,
+                codes=artifact.array("codes"),
+                tree=tree,
+                categories=_load_categories(artifact),
+                evidence=EvidenceIndex.load(folder / "evidence", tree, verify=False),
+                items=ItemStore.open(folder),
+                vectors=Vectors.load(artifact),
+            )._sound()
+
+    def _sound(self) -> IndexVersion:
+        """Refuse parts that speak of different catalogues."""
+        items = self.tree.n_items
+        if self.codes.shape != (items, self.tree.depth) or self.codes.dtype.kind not in "iu":
+            raise ValueError("its codes are not those of its tree")
+        if len(self.items) != items:
+            raise ValueError(f"it shows {len(self.items)} items, and its tree has {items}")
+        return self
 
 
 # -- the pointer ---------------------------------------------------------------------------------

@@ -231,13 +231,41 @@ class PrefixTree:
     def load(cls, folder: Path, *, mmap: bool = True, verify: bool = True) -> PrefixTree:
         """Open a saved tree, memory-mapped unless ``mmap`` is off."""
         artifact = artifacts.opening(folder, kind=KIND, verify=verify)
-        depths = range(int(artifact.meta["depth"]))
-        return cls(
-            order=artifact.array("order", mmap=mmap),
-            children=tuple(artifact.array(f"children-{d}", mmap=mmap) for d in depths),
-            codes=tuple(artifact.array(f"codes-{d + 1}", mmap=mmap) for d in depths),
-            buckets=artifact.array("buckets", mmap=mmap),
+        with artifacts.understood(folder):
+            depths = range(int(artifact.meta["depth"]))
+            tree = cls(
+                order=artifact.array("order", mmap=mmap),
+                children=tuple(artifact.array(f"children-{d}", mmap=mmap) for d in depths),
+                codes=tuple(artifact.array(f"codes-{d + 1}", mmap=mmap) for d in depths),
+                buckets=artifact.array("buckets", mmap=mmap),
+            )
+            if not tree._is_sound():
+                raise ValueError("its arrays are not those of a tree")
+        return tree
+
+    def _is_sound(self) -> bool:
+        """Whether stored arrays fit together, so that no search can leave them."""
+        arrays = (self.order, self.buckets, *self.children, *self.codes)
+        if not self.codes or not all(
+            a.ndim == 1 and len(a) and a.dtype.kind in "iu" for a in arrays
+        ):
+            return False
+        sizes = [1, *map(len, self.codes)]
+        pointers = zip(
+            (*self.children, self.buckets), sizes, [*sizes[1:], len(self.order)], strict=True
         )
+        return (
+            all(_covers(starts, nodes, below) for starts, nodes, below in pointers)
+            and bool((np.bincount(np.clip(self.order, 0, None), minlength=1) == 1).all())
+            and int(self.order.min()) >= 0
+            and all(int(codes.min()) >= END for codes in self.codes)
+        )
+
+
+def _covers(pointers: npt.NDArray[np.int32], nodes: int, below: int) -> bool:
+    """Whether pointers give each node a part of what is below, one after the other and none empty."""
+    ends = len(pointers) == nodes + 1 and pointers[0] == 0 and pointers[-1] == below
+    return bool(ends and (pointers[1:] > pointers[:-1]).all())
 
 
 def _owners(pointers: npt.NDArray[np.int32], members: Ints) -> Ints:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CASES = ("data shop, again", "train bm25, again", "catalog add")
+CASES = ("data shop, again", "train bm25, again")
 
 
 def test_a_command_that_dies_at_any_operation_leaves_the_old_or_the_new_and_goes_on():

@@ -84,7 +84,7 @@ class IndexVersion:
                 )
         tree = PrefixTree.load(folder / "tree", verify=False)
         with artifacts.understood(home(run) / name):
-            return cls(
+            version = cls(
                 name=name,
                 folder=folder,
                 meta=dict(artifact.meta),
@@ -95,16 +95,24 @@ class IndexVersion:
                 evidence=EvidenceIndex.load(folder / "evidence", tree, verify=False),
                 items=ItemStore.open(folder),
                 vectors=Vectors.load(artifact),
-            )._sound()
+            )
+            if verify:
+                version._check()
+        return version
 
-    def _sound(self) -> IndexVersion:
-        """Refuse parts that speak of different catalogues."""
+    def _check(self) -> None:
+        """Refuse parts that speak of different catalogues; reads them all, as the digests did."""
         items = self.tree.n_items
         if self.codes.shape != (items, self.tree.depth) or self.codes.dtype.kind not in "iu":
             raise ValueError("its codes are not those of its tree")
         if len(self.items) != items:
             raise ValueError(f"it shows {len(self.items)} items, and its tree has {items}")
-        return self
+        if self.vectors is not None and not self.vectors.fits(items):
+            raise ValueError("its vectors are not those of its items")
+        if self.categories is not None and not self.categories.fits(items):
+            raise ValueError("its categories are not those of its items")
+        if not self.evidence.fits():
+            raise ValueError("its evidence is not that of its items")
 
 
 # -- the pointer ---------------------------------------------------------------------------------

@@ -182,6 +182,18 @@ class Vectors:
         segments = tuple(artifact.array(name) for name in names)
         return cls(names, segments, np.asarray(artifact.array("vector-rows")))
 
+    def fits(self, items: int) -> bool:
+        """Whether each item has its vector, all of one length."""
+        stored = sum(map(len, self.segments))
+        return (
+            self.rows.shape == (items,)
+            and self.rows.dtype.kind == "i"
+            and 0 <= int(self.rows.min()) <= int(self.rows.max()) < stored
+            and all(one.ndim == 2 and one.dtype.kind == "f" for one in self.segments)
+            and len({one.shape[1] for one in self.segments}) == 1
+            and all(bool(np.isfinite(one).all()) for one in self.segments)
+        )
+
     def scores(self, queries: Points, order: Ints | None = None) -> Points:
         """Inner products (queries, items), in catalogue order or in the ``order`` given."""
         rows = self.rows if order is None else self.rows[order]

@@ -37,6 +37,20 @@ class CategoryTree:
         """How many categories each level has."""
         return tuple(len(names) for names in self.names)
 
+    def fits(self, items: int) -> bool:
+        """Whether stored parts fit together and speak of so many items."""
+        above = (1, *self.sizes)
+        return (
+            self.nodes.shape == (items, len(self.names))
+            and len(self.parents) == len(self.names)
+            and all(isinstance(name, str) for names in self.names for name in names)
+            and all(
+                parents.shape == (size,) and _within(parents, 0, one)
+                for parents, size, one in zip(self.parents, self.sizes, above, strict=False)
+            )
+            and all(_within(self.nodes[:, at], NONE, size) for at, size in enumerate(self.sizes))
+        )
+
     @classmethod
     def of_paths(cls, paths: Sequence[Sequence[str] | None], levels: int = 3) -> CategoryTree:
         """Number the first ``levels`` of every item's path; an item without a path has no category.
@@ -88,3 +102,8 @@ class CategoryTree:
         row, node = row[order], node[order]
         first, number = runs(row, node)
         return row[first], node[first], np.bincount(number, minlength=len(first))
+
+
+def _within(values: Ints, least: int, below: int) -> bool:
+    whole = values.dtype.kind == "i"
+    return whole and (not len(values) or least <= int(values.min()) <= int(values.max()) < below)

@@ -231,6 +231,17 @@ class EvidenceIndex:
         )
         return cls(Ancestry.of(tree), words, Postings.load(artifact, "keys", mmap=mmap), chosen)
 
+    def fits(self) -> bool:
+        """Whether what was stored speaks of the tree's items."""
+        items, lengths = self.tree.n_items, self.words.lengths
+        return (
+            lengths.shape == (items,)
+            and lengths.dtype.kind == "i"
+            and int(lengths.min()) >= 0
+            and self.words.postings.fits(items)
+            and self.keys.fits(items)
+        )
+
 
 def _chosen(
     artifact: artifacts.Artifact, given: Sequence[Extractor] | None

@@ -83,6 +83,24 @@ class Postings:
         )
         return cls(Terms(text, ends), starts, positions, counts)
 
+    def fits(self, items: int) -> bool:
+        """Whether stored arrays fit together and name none but these items."""
+        ends, arrays = self.terms.ends, (self.starts, self.positions, self.terms.ends)
+        return (
+            all(array.ndim == 1 and array.dtype.kind == "i" for array in arrays)
+            and self.counts.shape == self.positions.shape
+            and self.counts.dtype == self.terms.text.dtype == np.uint8
+            and _rises(self.starts, len(self.positions))
+            and _rises(ends, len(self.terms.text))
+            and len(ends) == len(self.starts)
+            and int(self.positions.min(initial=0)) >= 0
+            and int(self.positions.max(initial=-1)) < items
+        )
+
+
+def _rises(ends: npt.NDArray[np.int64], last: int) -> bool:
+    return bool(len(ends) and ends[0] == 0 and ends[-1] == last and (ends[1:] >= ends[:-1]).all())
+
 
 @dataclass
 class PostingsBuilder:

@@ -15,7 +15,7 @@ from rars.errors import RarsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rars.search.explaining import Explanation, Step
+    from rars.search.explanation import Explanation, Step
     from rars.systems import Hit
 
 

@@ -29,7 +29,7 @@ RATE = "training.learning_rate"
 FIVE = ("Recall@5", "Recall@10", "Recall@100", "nDCG@10", "nDCG@100")
 """The columns of the paper's main table."""
 PRIMARY = ("Recall@100", "nDCG@10")
-RULES = {"ar": "AR only", "all": "all levels"}
+RULE_LABELS = {"ar": "AR only", "all": "all levels"}
 """The retrieval rules that most studies look at, and what tables call them."""
 
 Ints = npt.NDArray[np.int32]
@@ -137,7 +137,7 @@ def against(
     reference: Condition,
     systems: Iterable[Condition],
     *,
-    rules: Iterable[str] = tuple(RULES),
+    rules: Iterable[str] = tuple(RULE_LABELS),
     measures: tuple[str, ...] = PRIMARY,
     subset: str = "all",
 ) -> list[Contrast]:
@@ -146,7 +146,7 @@ def against(
     part = "" if subset == "all" else f", {subset}"
     return [
         Contrast(
-            f"{system.label} − {reference.label}, {RULES.get(rule, rule)}{part}",
+            f"{system.label} − {reference.label}, {RULE_LABELS.get(rule, rule)}{part}",
             Point(system.key, rule, subset),
             Point(reference.key, rule, subset),
             measures,

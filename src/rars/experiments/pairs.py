@@ -13,7 +13,16 @@ from pathlib import Path
 from rars.evaluation.report import NOTHING, differences, ranked, short, signed
 from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.experiments import drawing
-from rars.experiments.design import FIVE, PRIMARY, RULES, Condition, Contrast, Point, Setting, Study
+from rars.experiments.design import (
+    FIVE,
+    PRIMARY,
+    RULE_LABELS,
+    Condition,
+    Contrast,
+    Point,
+    Setting,
+    Study,
+)
 from rars.experiments.layout import cell, rows, values_caption
 from rars.experiments.results import Results
 
@@ -77,7 +86,7 @@ class PairedStudy:
 
     def named(self, variant: Variant, rule: str) -> str:
         """The name of a variant's contrast."""
-        return f"RARS − Base, {variant.label}, {RULES[rule]}"
+        return f"RARS − Base, {variant.label}, {RULE_LABELS[rule]}"
 
     def tables(self, results: Results) -> list[Table]:
         """Gains side by side, all five measures, and the tests."""
@@ -101,7 +110,7 @@ class PairedStudy:
         groups = tuple((short(measure), 3) for measure in PRIMARY)
         return Table(
             f"{self.name}-gains-{rule}",
-            f"Gains over Base, {RULES[rule]}",
+            f"Gains over Base, {RULE_LABELS[rule]}",
             (self.head,),
             ("Base", "RARS", "Δ") * len(PRIMARY),
             (Block(tuple(made)),),

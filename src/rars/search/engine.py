@@ -21,7 +21,7 @@ from rars.model.prior import PriorMeasure
 from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.search.beam import Begun, Guide, Paths, beam_search, items_of
-from rars.search.reading import QueryReader, measure_of, prior_of_nodes
+from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
 from rars.tree import PrefixTree
 
 _BATCH = 32

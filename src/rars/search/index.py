@@ -28,7 +28,7 @@ from rars.model import saving
 from rars.progress import Advance
 from rars.runs import Run
 from rars.search.evidence import EvidenceIndex
-from rars.search.reading import QueryReader
+from rars.search.query_reader import QueryReader
 from rars.search.store import (
     ITEM_FILE,
     ItemStore,

@@ -2,7 +2,7 @@
 
 Owns: opening a run, what a query asks for turned into a plan, batches, and turning found identifiers into
 answers. Ignores how results are shown (``rars.systems``); what narrows a search is checked by
-``rars.search.narrowing``. A retriever does not change once it is opened: any number of threads may search
+``rars.search.restrictions``. A retriever does not change once it is opened: any number of threads may search
 with it.
 
 Queries of one batch may differ in everything: those that need another beam width, or an exact search, are
@@ -35,11 +35,11 @@ from rars.search.beam import Begun, Guide, Paths, beam_search, host, items_of
 from rars.search.evidence.languages import language_of
 from rars.search.evidence.parts import AskedOf, Weighed, weigh
 from rars.search.exact import exact_search
-from rars.search.explaining import Explanation, PathTrace, explain
+from rars.search.explanation import Explanation, PathTrace, explain
 from rars.search.index import MODEL_KIND, IndexVersion, home
-from rars.search.narrowing import Narrow
 from rars.search.precision import Precision, at_precision
-from rars.search.reading import QueryReader, measure_of, prior_of_nodes
+from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
+from rars.search.restrictions import Narrow
 from rars.search.routing import Admission, Routes, Several, Shared, admit_leaves
 from rars.search.rules import ROUTED, RULES, HybridSettings, Rule, plan
 from rars.search.store import ItemStore

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rars.systems.asking import rank, refuse, search, search_many
 from rars.systems.hits import Hit, Hits
 from rars.systems.protocol import PLAIN, Answer, Catalogue, Categories, Explained, Query, System
+from rars.systems.questions import rank, refuse, search, search_many
 from rars.systems.ranked import Best, Ranked, Searcher, check_k
 from rars.systems.texts import checked, cleaned, listed
 

@@ -18,7 +18,7 @@ from rars.search.evidence import (
     combine,
     default_extractors,
 )
-from rars.search.evidence.text import Found
+from rars.search.evidence.text import Finds
 from rars.tree import PrefixTree
 from tests.search.evidence.catalogue import CORNER, item, make_catalogue
 from tests.search.evidence.conftest import random_tree
@@ -186,7 +186,7 @@ class Lengths:
         sizes = [len(title) for title in rows["title"].to_pylist()]
         keys = sorted(set(sizes))
         code = np.array([keys.index(size) for size in sizes], dtype=np.int32)
-        return Found([f"length {key}" for key in keys], code, np.arange(len(sizes), dtype=np.int32))
+        return Finds([f"length {key}" for key in keys], code, np.arange(len(sizes), dtype=np.int32))
 
     def mentions(self, folded, tokens, known):
         return [

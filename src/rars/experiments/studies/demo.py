@@ -12,7 +12,7 @@ from rars.experiments.design import FIVE, PLAIN, PRIMARY, Condition, Contrast, P
 from rars.experiments.layout import rows, values_caption
 from rars.experiments.results import Results
 
-RULES = {"ar": "AR only", "all": "all levels", "hybrid": "hybrid"}
+RULE_LABELS = {"ar": "AR only", "all": "all levels", "hybrid": "hybrid"}
 MODELS = {"base": "Base", "rars": "RARS"}
 
 
@@ -20,13 +20,14 @@ def conditions(setting: Setting) -> list[Condition]:
     """BM25, Base and RARS."""
     made = [Condition("bm25", "BM25", setting.recipe("bm25"), (PLAIN,), seeded=False)]
     return made + [
-        Condition(name, label, setting.recipe(name), tuple(RULES)) for name, label in MODELS.items()
+        Condition(name, label, setting.recipe(name), tuple(RULE_LABELS))
+        for name, label in MODELS.items()
     ]
 
 
 def contrasts(setting: Setting) -> list[Contrast]:
     """What the objective brings, what evidence brings, and both against BM25."""
-    rars = {rule: Point("rars", rule) for rule in RULES}
+    rars = {rule: Point("rars", rule) for rule in RULE_LABELS}
     pairs = [
         ("RARS − Base, AR only", rars["ar"], Point("base", "ar")),
         ("RARS: all levels − AR only", rars["all"], rars["ar"]),
@@ -41,7 +42,7 @@ def tables(results: Results) -> list[Table]:
     listed = [(("BM25", ""), Point("bm25", PLAIN))]
     blocks = [Block(tuple(rows(results, listed, FIVE)))]
     for key, label in MODELS.items():
-        points = [((label, name), Point(key, rule)) for rule, name in RULES.items()]
+        points = [((label, name), Point(key, rule)) for rule, name in RULE_LABELS.items()]
         blocks.append(Block(tuple(rows(results, points, FIVE))))
     columns = tuple(map(short, FIVE))
     whole = Table(

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from rars.evaluation.report import differences, ranked, short
 from rars.evaluation.tables import Block, Table
-from rars.experiments.design import FIVE, PLAIN, RULES, Condition, Contrast, Point, Setting, Study
+from rars.experiments.design import (
+    FIVE,
+    PLAIN,
+    RULE_LABELS,
+    Condition,
+    Contrast,
+    Point,
+    Setting,
+    Study,
+)
 from rars.experiments.layout import rows, values_caption
 from rars.experiments.results import Results
 
@@ -38,20 +47,24 @@ def contrasts(setting: Setting) -> list[Contrast]:
     """RARS minus Base under each rule, at Base's rate; then at RARS's own."""
     made = [
         Contrast(
-            f"RARS − Base, {RULES[rule]}", Point("rars", rule), Point("base", rule), FIVE, "matched"
+            f"RARS − Base, {RULE_LABELS[rule]}",
+            Point("rars", rule),
+            Point("base", rule),
+            FIVE,
+            "matched",
         )
-        for rule in RULES
+        for rule in RULE_LABELS
     ]
     if own_rate(setting):
         made += [
             Contrast(
-                f"RARS (own rate) − Base, {RULES[rule]}",
+                f"RARS (own rate) − Base, {RULE_LABELS[rule]}",
                 Point("rars-own", rule),
                 Point("base", rule),
                 FIVE,
                 "own rate",
             )
-            for rule in RULES
+            for rule in RULE_LABELS
         ]
     return made
 
@@ -60,8 +73,8 @@ def tables(results: Results) -> list[Table]:
     """The paper's layout, then the paired differences."""
     beside = [((label,), Point(key, PLAIN)) for key, label in BESIDE.items()]
     controlled = [
-        ((f"{label} / {RULES[rule]}",), Point(key, rule))
-        for rule in RULES
+        ((f"{label} / {RULE_LABELS[rule]}",), Point(key, rule))
+        for rule in RULE_LABELS
         for key, label in (("base", "Base"), ("rars", "RARS"))
     ]
     blocks = [
@@ -72,7 +85,10 @@ def tables(results: Results) -> list[Table]:
         ),
     ]
     if "rars-own" in results.conditions:
-        own = [((f"RARS, own rate / {RULES[rule]}",), Point("rars-own", rule)) for rule in RULES]
+        own = [
+            ((f"RARS, own rate / {RULE_LABELS[rule]}",), Point("rars-own", rule))
+            for rule in RULE_LABELS
+        ]
         blocks.append(Block(tuple(rows(results, own, FIVE)), "RARS at its own learning rate"))
     columns = tuple(map(short, FIVE))
     marked = ranked(blocks, second=True)

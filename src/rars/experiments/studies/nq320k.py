@@ -9,7 +9,7 @@ from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation.report import differences, ranked, short
 from rars.evaluation.tables import Block, Row, Table
-from rars.experiments.design import RULES, Condition, Contrast, Ints, Point, Setting, Study
+from rars.experiments.design import RULE_LABELS, Condition, Contrast, Ints, Point, Setting, Study
 from rars.experiments.layout import cell, values_caption
 from rars.experiments.results import Results
 
@@ -27,14 +27,14 @@ def contrasts(setting: Setting) -> list[Contrast]:
     """RARS minus Base under each rule on each part; the tests of one part are one family."""
     return [
         Contrast(
-            f"RARS − Base, {RULES[rule]}, {title.lower()}",
+            f"RARS − Base, {RULE_LABELS[rule]}, {title.lower()}",
             Point("rars", rule, part),
             Point("base", rule, part),
             MEASURES,
             part,
         )
         for part, title in SUBSETS.items()
-        for rule in RULES
+        for rule in RULE_LABELS
     ]
 
 
@@ -42,10 +42,10 @@ def tables(results: Results) -> list[Table]:
     """Three measures on three parts, and the tests."""
     made = [
         Row(
-            (f"{label} / {RULES[rule]}",),
+            (f"{label} / {RULE_LABELS[rule]}",),
             tuple(cell(results, Point(key, rule, part), m) for part in SUBSETS for m in MEASURES),
         )
-        for rule in RULES
+        for rule in RULE_LABELS
         for key, label in ROWS
     ]
     counts = ", ".join(f"{results.counts[part]:,} {part}" for part in SUBSETS if part != "all")

@@ -12,7 +12,16 @@ from pathlib import Path
 from rars.evaluation.report import differences
 from rars.evaluation.tables import Table
 from rars.experiments import drawing
-from rars.experiments.design import FIVE, RULES, Condition, Contrast, Point, Setting, Study, against
+from rars.experiments.design import (
+    FIVE,
+    RULE_LABELS,
+    Condition,
+    Contrast,
+    Point,
+    Setting,
+    Study,
+    against,
+)
 from rars.experiments.layout import measured
 from rars.experiments.results import Results
 
@@ -43,7 +52,7 @@ def tables(results: Results) -> list[Table]:
         measured(
             results,
             f"objectives-{rule}",
-            f"Training objectives, {RULES[rule]}",
+            f"Training objectives, {RULE_LABELS[rule]}",
             ("Training objective",),
             [((label,), Point(key, rule)) for key, label in LABELS.items()],
             rule=rule,

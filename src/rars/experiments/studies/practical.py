@@ -26,14 +26,14 @@ PARTS = {
     ),
     "no-tree": ("without the tree loss", ("objective.terms.tree=false",)),
 }
-RULES = {"ar": "AR only", "hybrid": "hybrid"}
+RULE_LABELS = {"ar": "AR only", "hybrid": "hybrid"}
 
 
 def conditions(setting: Setting) -> list[Condition]:
     """The whole recipe, and one part fewer at a time."""
-    made = [Condition(WHOLE, "practical", setting.recipe(WHOLE), tuple(RULES))]
+    made = [Condition(WHOLE, "practical", setting.recipe(WHOLE), tuple(RULE_LABELS))]
     for key, (label, changes) in PARTS.items():
-        made.append(Condition(key, label, setting.recipe(WHOLE, *changes), tuple(RULES)))
+        made.append(Condition(key, label, setting.recipe(WHOLE, *changes), tuple(RULE_LABELS)))
     return made
 
 
@@ -43,7 +43,7 @@ def contrasts(setting: Setting) -> list[Contrast]:
     compared.append(("aligned tables without pseudo-queries", "no-pseudo", "neither"))
     return [
         Contrast(f"{title}, {name}", Point(one, rule), Point(other, rule), PRIMARY, rule)
-        for rule, name in RULES.items()
+        for rule, name in RULE_LABELS.items()
         for title, one, other in compared
     ]
 
@@ -61,7 +61,7 @@ def tables(results: Results) -> list[Table]:
             rule=rule,
             measures=FIVE,
         )
-        for rule, name in RULES.items()
+        for rule, name in RULE_LABELS.items()
     ]
     return [*made, differences("practical-differences", "What each part brings", results.deltas)]
 

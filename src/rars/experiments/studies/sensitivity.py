@@ -13,7 +13,7 @@ from pathlib import Path
 from rars.evaluation.report import differences
 from rars.evaluation.tables import Table
 from rars.experiments import drawing
-from rars.experiments.design import RULES, Condition, Contrast, Delta, Point, Setting, Study
+from rars.experiments.design import RULE_LABELS, Condition, Contrast, Delta, Point, Setting, Study
 from rars.experiments.layout import measured
 from rars.experiments.results import Results
 
@@ -61,11 +61,11 @@ class Sweep:
         """Each level minus Base; the tests of one sweep under one rule are one family."""
         return [
             Contrast(
-                f"{self.head} {level.label} − Base, {RULES[rule]}",
+                f"{self.head} {level.label} − Base, {RULE_LABELS[rule]}",
                 Point(self.key(level), rule),
                 Point("base", rule),
                 TESTED,
-                f"{self.name}, {RULES[rule]}",
+                f"{self.name}, {RULE_LABELS[rule]}",
             )
             for rule in ("all", "ar")
             for level in self.levels
@@ -77,7 +77,7 @@ class Sweep:
         for rule in ("all", "ar"):
             listed = [((self.base,), Point("base", rule))]
             listed += [((level.label,), Point(self.key(level), rule)) for level in self.levels]
-            title = f"{self.title}, {RULES[rule]}"
+            title = f"{self.title}, {RULE_LABELS[rule]}"
             key = f"{self.name}-{rule}"
             made.append(measured(results, key, title, (self.head.rstrip(":"),), listed, rule=rule))
         title = f"{self.title}: paired differences to Base"

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rars.data.attributes import phrase
 from rars.search.evidence.extractor import Known, Mention, names_in
-from rars.search.evidence.text import Found, Token, is_cjk, token_texts
+from rars.search.evidence.text import Finds, Token, is_cjk, token_texts
 
 LONGEST = 4
 """Words of the longest value that people would type; longer ones are descriptions."""
@@ -43,7 +43,7 @@ class Attributes:
     def __init__(self, names: Sequence[str] | None = None) -> None:
         self._names = None if names is None else frozenset(names)
 
-    def items(self, rows: pa.Table) -> Found:
+    def items(self, rows: pa.Table) -> Finds:
         """The short values each item has, and the names of what it says yes to."""
         names, values, row = flattened(rows)
         pair = pc.binary_join_element_wise(names, values, "\n").dictionary_encode()
@@ -55,7 +55,7 @@ class Attributes:
             if key is not None:
                 place[index] = keys.setdefault(f"attribute {key}", len(keys))
         found = place[code] if len(place) else np.zeros(0, dtype=np.int32)
-        return Found(list(keys), found[found >= 0], row[found >= 0])
+        return Finds(list(keys), found[found >= 0], row[found >= 0])
 
     def mentions(self, folded: str, tokens: Sequence[Token], known: Known) -> list[Mention]:
         """The attribute values a query names."""

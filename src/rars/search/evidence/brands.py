@@ -25,7 +25,7 @@ from rars.search.evidence.extractor import Constraint, Known, Mention, longest_r
 from rars.search.evidence.text import (
     KATAKANA,
     LETTER,
-    Found,
+    Finds,
     Token,
     block_of,
     scan,
@@ -61,14 +61,14 @@ class Brands:
     name = "brand"
     columns = ("brand", "title")
 
-    def items(self, rows: pa.Table) -> Found:
+    def items(self, rows: pa.Table) -> Finds:
         """The brand of each item, under each name its field gives: "ソニー(SONY)" is two."""
         encoded = pc.fill_null(pa.concat_arrays(rows["brand"].chunks), "").dictionary_encode()
         brand = encoded.indices.to_numpy(zero_copy_only=False)
         names = [brand_names(text) for text in encoded.dictionary.to_pylist()]
         keys: dict[str, int] = {}
         lists = [[keys.setdefault(f"brand {one}", len(keys)) for one in some] for some in names]
-        every = Found([], brand, np.arange(len(brand), dtype=np.int32))
+        every = Finds([], brand, np.arange(len(brand), dtype=np.int32))
         own = every.exploded(list(keys), lists)
         titles = scan(_READING, _with_readings(block_of([rows["title"]])))
         pairs, code = np.unique(
@@ -78,8 +78,8 @@ class Brands:
             [keys.setdefault(key, len(keys)) for key in _readings(titles.surfaces[at], names[of])]
             for at, of in pairs.T.tolist()
         ]
-        read = Found([], code.astype(np.int32).ravel(), titles.row).exploded(list(keys), lists)
-        return Found(
+        read = Finds([], code.astype(np.int32).ravel(), titles.row).exploded(list(keys), lists)
+        return Finds(
             list(keys), np.concatenate([own.code, read.code]), np.concatenate([own.row, read.row])
         )
 

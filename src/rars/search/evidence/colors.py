@@ -26,7 +26,7 @@ from rars.search.evidence.text import (
     HIRAGANA,
     KATAKANA,
     LETTER,
-    Found,
+    Finds,
     Token,
     block_of,
     is_cjk,
@@ -51,7 +51,7 @@ class Colors:
     name = "color"
     columns = ("title", "color", "attributes")
 
-    def items(self, rows: pa.Table) -> Found:
+    def items(self, rows: pa.Table) -> Finds:
         """The colours named in title, colour field and colour attributes, each with its family."""
         block = block_of([rows["title"], rows["color"], joined_values(rows, "colou?r$")])
         found = scan(_catalogue_pattern(), block)

@@ -17,7 +17,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from rars.search.evidence.postings import Postings
-from rars.search.evidence.text import Found, Token, cuts_word
+from rars.search.evidence.text import Finds, Token, cuts_word
 
 OWNED = 0.5
 """A name that is also a colour or a measure counts as the name if this share of its uses is the name."""
@@ -78,7 +78,7 @@ class Extractor(Protocol):
         """The item columns it reads; those a catalogue lacks are given as nulls."""
         ...
 
-    def items(self, rows: pa.Table) -> Found:
+    def items(self, rows: pa.Table) -> Finds:
         """The keys that a block of items has."""
         ...
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from rars.data.problems import quoted
 from rars.errors import RarsError, RarsWarning
 from rars.search.evidence.extractor import Extractor, Known, Mention
-from rars.search.evidence.text import Found, Token
+from rars.search.evidence.text import Finds, Token
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Unread:
     counts: dict[str, int] = field(default_factory=dict)
     first: dict[str, str] = field(default_factory=dict)
 
-    def items(self, extractor: Extractor, rows: pa.Table, numbers: npt.NDArray[np.int32]) -> Found:
+    def items(self, extractor: Extractor, rows: pa.Table, numbers: npt.NDArray[np.int32]) -> Finds:
         """The keys of a block whose catalogue rows are ``numbers``; nothing of items that cannot be read."""
         try:
             return extractor.items(rows)
@@ -38,11 +38,11 @@ class Unread:
             if rows.num_rows <= 1:
                 self._note(extractor.name, f"row {numbers[0] + 1}: {_reason(error)}")
                 nothing = np.zeros(0, dtype=np.int32)
-                return Found([], nothing, nothing)
+                return Finds([], nothing, nothing)
         half = rows.num_rows // 2
         low = self.items(extractor, rows.slice(0, half), numbers[:half])
         high = self.items(extractor, rows.slice(half), numbers[half:])
-        return Found(
+        return Finds(
             [*low.surfaces, *high.surfaces],
             np.concatenate([low.code, high.code + len(low.surfaces)]).astype(np.int32),
             np.concatenate([low.row, high.row + half]).astype(np.int32),

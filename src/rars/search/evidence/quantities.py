@@ -20,7 +20,7 @@ import pyarrow as pa
 from rars.search.evidence import units
 from rars.search.evidence.attributes import joined_values
 from rars.search.evidence.extractor import Constraint, Known, Mention
-from rars.search.evidence.text import LETTER, Found, Token, block_of, scan, scanner
+from rars.search.evidence.text import LETTER, Finds, Token, block_of, scan, scanner
 
 _DIGITS = "[0-9]{1,15}"
 _NUMBER = rf"{_DIGITS}(?:[.,]{_DIGITS})*|\.{_DIGITS}"
@@ -59,7 +59,7 @@ class Quantities:
     name = "quantity"
     columns = ("title", "text", "attributes")
 
-    def items(self, rows: pa.Table) -> Found:
+    def items(self, rows: pa.Table) -> Finds:
         """All quantities of title, text and attributes: each as a number, and as a measure if it is one."""
         block = block_of([rows["title"], rows["text"], joined_values(rows)])
         found = scan(_catalogue_pattern(), block)

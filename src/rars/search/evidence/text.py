@@ -96,21 +96,21 @@ def cuts_word(folded: str, place: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Finds:
     """What a pattern found in a block of texts: (finds,) index into ``surfaces`` and row of the block."""
 
     surfaces: list[str]
     code: npt.NDArray[np.int32]
     row: npt.NDArray[np.int32]
 
-    def exploded(self, keys: list[str], lists: Sequence[Sequence[int]]) -> Found:
+    def exploded(self, keys: list[str], lists: Sequence[Sequence[int]]) -> Finds:
         """Finds whose surface stands for any number of keys: ``lists[code]`` are indices into ``keys``."""
         sizes = np.array([len(some) for some in lists], dtype=np.int64)
         flat = np.array([key for some in lists for key in some], dtype=np.int32)
         times = sizes[self.code]
         nth = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
         first = np.repeat((np.cumsum(sizes) - sizes)[self.code], times)
-        return Found(keys, flat[first + nth], np.repeat(self.row, times))
+        return Finds(keys, flat[first + nth], np.repeat(self.row, times))
 
 
 def block_of(columns: Sequence[pa.Array | pa.ChunkedArray]) -> str:
@@ -132,7 +132,7 @@ def scanner(expression: str) -> re.Pattern[str]:
     return re.compile(f"(?:{expression})|{SEPARATOR}")
 
 
-def scan(pattern: re.Pattern[str], block: str) -> Found:
+def scan(pattern: re.Pattern[str], block: str) -> Finds:
     r"""All finds of a ``scanner`` in a block, as codes: each distinct surface is looked at once later.
 
     >>> found = scan(scanner(r"\d+"), "7 of 9\nnone\n9")
@@ -143,13 +143,13 @@ def scan(pattern: re.Pattern[str], block: str) -> Found:
     surfaces: list[str] = encoded.dictionary.to_pylist()
     code = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     if SEPARATOR not in surfaces:
-        return Found(surfaces, code, np.zeros(len(code), dtype=np.int32))
+        return Finds(surfaces, code, np.zeros(len(code), dtype=np.int32))
     separator = surfaces.index(SEPARATOR)
     ends = code == separator
     row = np.cumsum(ends, dtype=np.int32)[~ends]
     del surfaces[separator]
     code = code[~ends]
-    return Found(surfaces, code - (code > separator), row)
+    return Finds(surfaces, code - (code > separator), row)
 
 
 _FEATURES = scanner(rf"[{CJK}]|{WORD}|(?<=[{CJK}])[^{SEPARATOR}]")
@@ -159,9 +159,9 @@ _FEATURES = scanner(rf"[{CJK}]|{WORD}|(?<=[{CJK}])[^{SEPARATOR}]")
 class Features(NamedTuple):
     """What a block of texts holds: f_lex looks at words and characters, BM25 at pairs as well."""
 
-    words: Found
-    characters: Found
-    pairs: Found
+    words: Finds
+    characters: Finds
+    pairs: Finds
     """Of neighbouring CJK characters."""
 
 
@@ -181,7 +181,7 @@ def features(block: str) -> Features:
     return Features(words, characters, _pairs(found, of == 2))
 
 
-def _pairs(found: Found, cjk: npt.NDArray[np.bool_]) -> Found:
+def _pairs(found: Finds, cjk: npt.NDArray[np.bool_]) -> Finds:
     """Pairs of CJK finds that follow one another in a text."""
     left = np.flatnonzero(cjk[:-1] & cjk[1:] & (found.row[:-1] == found.row[1:]))
     pairs = found.code[left].astype(np.int64) << 32 | found.code[left + 1]
@@ -192,7 +192,7 @@ def _pairs(found: Found, cjk: npt.NDArray[np.bool_]) -> Found:
             (distinct >> 32).tolist(), (distinct & 0xFFFFFFFF).tolist(), strict=True
         )
     ]
-    return Found(surfaces, code.astype(np.int32), found.row[left])
+    return Finds(surfaces, code.astype(np.int32), found.row[left])
 
 
 def _kind(surface: str) -> int:
@@ -202,7 +202,7 @@ def _kind(surface: str) -> int:
     return 1 if _TOKEN.match(surface) else 0
 
 
-def _renamed(found: Found, keep: npt.NDArray[np.bool_]) -> Found:
+def _renamed(found: Finds, keep: npt.NDArray[np.bool_]) -> Finds:
     """The kept finds, with apostrophes left out of the surfaces."""
     names: dict[str, int] = {}
     used = np.zeros(len(found.surfaces), dtype=bool)
@@ -214,4 +214,4 @@ def _renamed(found: Found, keep: npt.NDArray[np.bool_]) -> Found:
         ],
         dtype=np.int32,
     )
-    return Found(list(names), place[found.code[keep]], found.row[keep])
+    return Finds(list(names), place[found.code[keep]], found.row[keep])

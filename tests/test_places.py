@@ -61,9 +61,9 @@ def test_what_the_system_refuses_is_one_sentence(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "mkdir", refused)
-    with pytest.raises(RarsError, match="could not be written: Permission denied"):
+    with pytest.raises(RarsError, match="could not be written: permission denied"):
         MUGS.save(tmp_path / "a")
-    with pytest.raises(RarsError, match="could not be written: Permission denied"):
+    with pytest.raises(RarsError, match="could not be written: permission denied"):
         artifacts.write_text(tmp_path / "b" / "c.json", "{}")
 
 

@@ -186,7 +186,7 @@ def writing(folder: Path, *, kind: str, manifest: str = "manifest.json") -> Iter
     ...     artifact.meta["unit"], artifact.array("totals").tolist()
     ('items', [0, 1, 2])
     """
-    folder = Path(os.path.realpath(places.target(folder)))
+    folder = Path(os.path.realpath(places.target(folder, replaced=True)))
     if any(draft in folder.parents for draft in _drafts):
         with _inside(folder, kind, manifest) as part:
             yield part

@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from rars import pipeline
-from rars.cli import UsageError, app
+from rars.cli import app
+from rars.cli.ending import UsageError
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.errors import RarsError

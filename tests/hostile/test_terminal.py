@@ -487,8 +487,14 @@ def driven(*words, **more):
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=listening,
         **more,
     )
+
+
+def listening():
+    """Hear Ctrl-C, even where the tests run in the background of a shell, which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -362,7 +362,8 @@ def _held(folder: Path) -> tuple[Path, Hold | None]:
             # A folder without versions may have got one since we looked.
             if home != folder or current(folder) == folder:
                 return home, hold
-        elif time.monotonic() > until or not os.access(home, os.R_OK):
+        # A version that is gone has a successor; only one that is there and cannot be read goes unheld.
+        elif time.monotonic() > until or (not os.access(home, os.R_OK) and home.exists()):
             return current(folder), None
         else:
             time.sleep(0.0005)

@@ -45,6 +45,8 @@ CURRENT = ".current"
 _VERSION = re.compile(r"\.v(\d+)")
 _PATIENCE = 5.0
 """Seconds a reader tries to hold a version; each failure means that a writer has just made a newer one."""
+_NONSENSE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading raises where a file says what it cannot mean."""
 _drafts: set[Path] = set()
 """Folders this process is writing and nobody sees yet."""
 _numbers = itertools.count()
@@ -337,14 +339,7 @@ def understood(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except _NONSENSE as error:
         why = str(error).strip().partition("\n")[0].rstrip(".")[:200] or type(error).__name__
         raise RarsError(
             f"{folder} cannot be understood, though nothing of it is damaged: {why}."
@@ -446,9 +441,8 @@ def _point(folder: Path, place: Path) -> None:
     """Make a draft the newest version of a folder."""
     version = _placed(folder, place)
     try:
-        for (
-            entry
-        ) in version.iterdir():  # dangling until the last step, where no version had such a name
+        # A new name leads nowhere until the last step.
+        for entry in version.iterdir():
             if not os.path.lexists(folder / entry.name):
                 _link(f"{CURRENT}/{entry.name}", folder / entry.name)
         if (folder / CURRENT).is_dir() and not (folder / CURRENT).is_symlink():
@@ -517,10 +511,8 @@ def _replace_first(folder: Path, newest: Path, manifest: str) -> None:
     if first.is_symlink() or not first.exists():
         return
     listed = {name.split("/")[0] for name in read_json(first)["files"]}
-    for name in [
-        *sorted(listed),
-        manifest,
-    ]:  # the manifest last: after a kill it still says what to do
+    # The manifest last: after a kill it still says what to do.
+    for name in [*sorted(listed), manifest]:
         path = folder / name
         if path.is_symlink():
             continue

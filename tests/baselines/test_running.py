@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import torch
 
 from rars.baselines import SYSTEMS, Bm25, Fusion, SystemPart, learning, running
 from rars.config import Recipe, Section
@@ -20,6 +19,7 @@ from rars.progress import Silent
 from rars.runs import Run
 from rars.systems import Query, Ranked, rank, search
 from tests.evaluation.worlds import make_dataset
+from tests.identifiers.sentence_models import sentence_model
 
 
 class Told(Silent):
@@ -291,33 +291,7 @@ def test_a_failed_attempt_leaves_nothing(world, tmp_path):
 
 @pytest.fixture(scope="module")
 def tiny_encoder(tmp_path_factory):
-    """A random one-layer model that knows the words of the titles."""
-    library = pytest.importorskip("sentence_transformers")
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("encoder")
-    known = ["[PAD]", "[UNK]", "text", "of", *sorted(set(" ".join(TITLES).split()))]
-    words = Tokenizer(models.WordLevel({word: n for n, word in enumerate(known)}, "[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(known),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-    )
-    BertModel(config).save_pretrained(folder / "bert")
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", model_max_length=32
-    )
-    tokenizer.save_pretrained(folder / "bert")
-    library.SentenceTransformer(str(folder / "bert"), device="cpu").save_pretrained(
-        str(folder / "model"), create_model_card=False
-    )
-    return folder / "model"
+    return sentence_model(tmp_path_factory.mktemp("encoder"), " ".join(["text of", *TITLES]))
 
 
 def test_a_sentence_transformers_model_is_tuned_itself(world, tmp_path, tiny_encoder):

@@ -7,4 +7,4 @@ from tests.hostile.case import hunt
 
 
 def test_reading_a_text_never_fails():
-    assert hunt(texts.cases, seed=1, seconds=2.5) > 300
+    assert hunt(texts.cases, seed=1, seconds=60, most=900)

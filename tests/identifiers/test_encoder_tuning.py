@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from rars.config import FitSettings
 from rars.identifiers.embedders import open_embedder
 from rars.identifiers.encoder_tuning import SentenceEncoder, tuned_name
 from rars.identifiers.towers import Held, embedded, tune
 
+from .sentence_models import sentence_model
 from .worlds import judged_shop
 
 TITLES = ["red mug", "blue mug", "desk lamp", "red lamp"]
@@ -19,32 +19,7 @@ WANTED = np.array([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]], dtype=bool)
 
 @pytest.fixture(scope="module")
 def tiny_encoder(tmp_path_factory):
-    """A random one-layer model that knows the words of the titles."""
-    library = pytest.importorskip("sentence_transformers")
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("encoder")
-    known = ["[PAD]", "[UNK]", *sorted(set(" ".join(TITLES).split()))]
-    words = Tokenizer(models.WordLevel({word: n for n, word in enumerate(known)}, "[UNK]"))
-    words.pre_tokenizer = pre_tokenizers.Whitespace()
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(known),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-    )
-    BertModel(config).save_pretrained(folder / "bert")
-    PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", model_max_length=32
-    ).save_pretrained(folder / "bert")
-    library.SentenceTransformer(str(folder / "bert"), device="cpu").save_pretrained(
-        str(folder / "model"), create_model_card=False
-    )
-    return folder / "model"
+    return sentence_model(tmp_path_factory.mktemp("encoder"), " ".join(TITLES))
 
 
 def margin(queries, items):

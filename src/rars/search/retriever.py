@@ -169,21 +169,20 @@ class Retriever:
         ready = replace(ready, model=model)
         identifiers = Identifiers.load(run.folder / "identifiers", verify=verify)
         settings = run.recipe().search
-        with artifacts.understood(run.folder):
-            _check_codes(ready, index)
-            routes, loose = _routes(ready, index)
-            return cls(
-                run=run,
-                ready=ready,
-                reader=QueryReader.of(ready, identifiers),
-                index=index,
-                settings=settings,
-                hybrid=tuned_hybrid(run, index) or _own(settings, "hybrid"),
-                routes=routes,
-                loose=loose,
-                measure=measure_of(ready, index.tree),
-                precision=precision,
-            )
+        _check_codes(ready, index)
+        routes, loose = _routes(ready, index)
+        return cls(
+            run=run,
+            ready=ready,
+            reader=QueryReader.of(ready, identifiers),
+            index=index,
+            settings=settings,
+            hybrid=tuned_hybrid(run, index) or _own(settings, "hybrid"),
+            routes=routes,
+            loose=loose,
+            measure=measure_of(ready, index.tree),
+            precision=precision,
+        )
 
     def at(self, version: str | None = None, *, verify: bool = True) -> Retriever:
         """The same model over another version of the catalogue (the current one if not named)."""
@@ -556,7 +555,7 @@ def _check_codes(ready: Ready, index: IndexVersion) -> None:
     highest = [int(codes.max()) for codes in index.tree.codes]
     sizes = ready.architecture.sizes
     if len(highest) != len(sizes) or any(a >= b for a, b in zip(highest, sizes, strict=True)):
-        raise ValueError(f"the model has codes {list(sizes)}, the index has others")
+        raise RarsError(f"{index.folder} has other codes than its model, which has {list(sizes)}.")
 
 
 def _routes(ready: Ready, index: IndexVersion) -> tuple[Routes | None, Shared | None]:

@@ -13,6 +13,15 @@ class RarsError(Exception):
     """A mistake in the input: the message is one sentence naming the file, row, column or option."""
 
 
+class FilterError(RarsError):
+    """A filter that cannot be read or does not fit the catalogue; ``position`` counts characters from 1."""
+
+    def __init__(self, text: str, at: int, message: str) -> None:
+        super().__init__(f"Filter, character {at + 1}: {message}.".replace("?.", "?"))
+        self.filter = text
+        self.position = at + 1
+
+
 class Stopped(Exception):
     """The person stopped long work that was saved: the message says how to go on (exit code 130)."""
 

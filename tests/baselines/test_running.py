@@ -158,12 +158,10 @@ def test_an_embedder_that_has_changed_is_refused(world, tmp_path):
     ("option", "words"),
     [
         ({"rule": "all"}, "--rule: .* is a bm25 system and has no use for it"),
-        ({"category": "Home"}, "--category: .* has no use for it"),
         ({"categories": 3}, "--categories: .* has no use for it"),
         ({"explain": True}, "--explain: .* does not explain its results"),
         ({"locale": "en"}, "--locale: .* has no use for it"),
         ({"exact": True}, "--exact: .* has no use for it"),
-        ({"deny": ["w"]}, "--deny: .* has no use for it"),
     ],
 )
 def test_what_needs_a_tree_is_refused(world, tmp_path, option, words):

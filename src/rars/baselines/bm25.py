@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from rars.arrays import Bools
 from rars.baselines.parts import Facts, Own, SystemPart
 from rars.config import Section
 from rars.data import Dataset
@@ -92,7 +93,12 @@ class Bm25:
         return cls(every, k1=k1, b=b, total=len(texts), advance=advance)
 
     def search(
-        self, texts: Sequence[str], k: int = 100, *, advance: Advance | None = None
+        self,
+        texts: Sequence[str],
+        k: int = 100,
+        *,
+        among: Bools | None = None,
+        advance: Advance | None = None,
     ) -> Ranked:
         """The best ``k`` items of every text that share a word with it."""
         check_k(k)
@@ -101,7 +107,10 @@ class Bm25:
         for start in range(0, len(texts), step):
             block = [self._known(text) for text in texts[start : start + step]]
             best = Best(len(block), k, floor=0.0)
-            best.add(np.stack([self._index.get_scores_from_ids(ids) for ids in block]))
+            scores = np.stack([self._index.get_scores_from_ids(ids) for ids in block])
+            if among is not None:
+                scores[:, ~among] = 0.0
+            best.add(scores)
             parts.append(best.ranked())
             if advance:
                 advance(start + len(block), len(texts))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
-from rars.arrays import Points
+from rars.arrays import Bools, Points
 from rars.baselines.parts import Facts, Own, SystemPart
 from rars.config import FitSettings, Section
 from rars.data import Dataset
@@ -115,11 +115,16 @@ class Dense:
         return cls(vectors, embedder, cosine)
 
     def search(
-        self, texts: Sequence[str], k: int = 100, *, advance: Advance | None = None
+        self,
+        texts: Sequence[str],
+        k: int = 100,
+        *,
+        among: Bools | None = None,
+        advance: Advance | None = None,
     ) -> Ranked:
         """The ``k`` items with the largest inner product, for every text."""
         queries = self.embedder.embed(list(texts))
-        return nearest(queries, self.vectors, k, cosine=self.cosine, advance=advance)
+        return nearest(queries, self.vectors, k, cosine=self.cosine, among=among, advance=advance)
 
 
 # -- the system ------------------------------------------------------------------------------------

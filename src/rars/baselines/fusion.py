@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import PositiveInt
 
-from rars.arrays import Floats
+from rars.arrays import Bools, Floats
 from rars.baselines.bm25 import BM25
 from rars.baselines.dense import DENSE
 from rars.baselines.parts import Facts, Own, SystemPart
@@ -68,12 +68,18 @@ class Fusion:
         return cls(tuple(parts), choose_weights(found, quality, k=k, steps=steps), depth)
 
     def search(
-        self, texts: Sequence[str], k: int = 100, *, advance: Advance | None = None
+        self,
+        texts: Sequence[str],
+        k: int = 100,
+        *,
+        among: Bools | None = None,
+        advance: Advance | None = None,
     ) -> Ranked:
         """The ``k`` items with the highest weighted sum."""
         found = []
+        narrowed = {} if among is None else {"among": among}
         for done, part in enumerate(self.parts):
-            found.append(part.search(texts, max(k, self.depth)))
+            found.append(part.search(texts, max(k, self.depth), **narrowed))
             if advance:
                 advance(done + 1, len(self.parts))
         return fuse(found, self.weights, k)

@@ -8,12 +8,14 @@ The catalogue is that of the dataset: BM25 is indexed when the run is opened, ve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rars import artifacts
+from rars.arrays import Bools
 from rars.artifacts import Artifact
 from rars.baselines.learning import learn, open_searcher, source_digest
 from rars.baselines.parts import Facts
@@ -22,6 +24,7 @@ from rars.data import Dataset
 from rars.errors import RarsError
 from rars.progress import Advance
 from rars.runs import Run
+from rars.search.restrictions import Narrow, kept
 from rars.search.store import SHOWN, ItemStore
 from rars.systems import (
     PLAIN,
@@ -70,7 +73,7 @@ class Baseline:
         if part.meta["source"] != source_digest(recipe, dataset):
             raise RarsError(f"{run.folder} was made from other data; train it again.")
         searcher = open_searcher(recipe, dataset, part.folder, part.meta["facts"], advance=advance)
-        items = ItemStore(dataset.items(SHOWN).combine_chunks())
+        items = ItemStore(dataset.items(SHOWN).combine_chunks(), dataset.item_store)
         return cls(run, recipe.system, searcher, items, _digest(part))
 
     def __len__(self) -> int:
@@ -78,19 +81,29 @@ class Baseline:
 
     def answer(self, queries: Sequence[Query], *, advance: Advance | None = None) -> list[Answer]:
         """The answer of each query; an option that asks for what only a tree can do is refused."""
-        refuse(queries, f"{self.run.folder} is a {self.system} system", rules=self.rules)
+        who = f"{self.run.folder} is a {self.system} system"
+        refuse(queries, who, rules=self.rules, heeds=("filter", "category", "allow", "deny"))
         texts = checked([query.text for query in queries])
         # How scores are put on one scale may depend on k: those of different k are searched apart.
-        groups: dict[int, list[int]] = {}
+        groups: dict[tuple[int, Narrow], list[int]] = {}
         for row, query in enumerate(queries):
-            groups.setdefault(check_k(query.k), []).append(row)
+            groups.setdefault((check_k(query.k), Narrow.of(query)), []).append(row)
+        left = [self._left(narrow) for _, narrow in groups]
         answers: list[Answer | None] = [None] * len(queries)
-        for k, rows in groups.items():
+        for ((k, _), rows), among in zip(groups.items(), left, strict=True):
             only = advance if len(groups) == 1 else None
-            found = self.searcher.search([texts[row] for row in rows], k, advance=only)
+            # Only a narrowed search says so: a searcher that knows nothing of it serves the others.
+            narrowed = {} if among is None else {"among": among}
+            found = self.searcher.search([texts[row] for row in rows], k, advance=only, **narrowed)
             for place, row in enumerate(rows):
                 answers[row] = Answer(*found.row(place))
         return [one for one in answers if one is not None]
+
+    @cached_property
+    def _left(self) -> Callable[[Narrow], Bools | None]:
+        """What a restriction leaves (items,), kept for the latest ones."""
+        catalogue = self.catalogue
+        return lru_cache(maxsize=kept(len(self)))(lambda narrow: narrow.items(catalogue))
 
     def reads(self, locale: str) -> bool:
         """No query may name a locale: it would not be read differently."""

@@ -51,6 +51,11 @@ class Columns:
         """The columns the table has."""
         return list(self._types.names)
 
+    @property
+    def types(self) -> pa.Schema:
+        """Names and types of the columns the table has."""
+        return self._types
+
     def chosen(self, rows: Rows) -> Columns:
         """Some rows of this table, in order; nothing is read."""
         return Columns(self.source, self.fixed, rows if self.rows is None else self.rows[rows])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rars.arrays import Points
+from rars.arrays import Bools, Points
 from rars.progress import Advance
 from rars.systems.ranked import Best, Ranked, check_k
 
@@ -22,11 +22,12 @@ def nearest(
     k: int,
     *,
     cosine: bool = False,
+    among: Bools | None = None,
     advance: Advance | None = None,
 ) -> Ranked:
     """The ``k`` items of largest inner product for each query; ``vectors`` may be memory-mapped.
 
-    ``cosine`` divides by the lengths of both vectors.
+    ``cosine`` divides by the lengths of both vectors; ``among`` (items,) marks what may be found.
 
     >>> items = np.array([[1, 0], [0, 1], [1, 1]], dtype=np.float32)
     >>> nearest(np.array([[2, 1]], dtype=np.float32), items, 2).items.tolist()
@@ -38,7 +39,10 @@ def nearest(
         block = _directed(queries[start : start + _QUERIES], cosine)
         best = Best(len(block), k)
         for first in range(0, len(vectors), _ITEMS):
-            best.add(block @ _directed(vectors[first : first + _ITEMS], cosine).T, first)
+            scores = block @ _directed(vectors[first : first + _ITEMS], cosine).T
+            if among is not None:
+                scores[:, ~among[first : first + _ITEMS]] = -np.inf
+            best.add(scores, first)
         parts.append(best.ranked())
         if advance:
             advance(start + len(block), len(queries))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rars.arrays import Floats
+from rars.arrays import Bools, Floats
 from rars.search.evidence import Match
 from rars.search.evidence.parts import Weighed
 from rars.search.store import ItemStore
@@ -99,13 +99,20 @@ class PathTrace:
     score: str = "probability"
 
 
-def best_below(tree: PrefixTree, weighed: Weighed, trace: PathTrace) -> list[int]:
-    """For each depth of a path, the item (catalogue row) below its prefix with the most evidence."""
+def best_below(
+    tree: PrefixTree, weighed: Weighed, trace: PathTrace, marks: Bools | None = None
+) -> list[int]:
+    """For each depth of a path, the item (catalogue row) below its prefix with the most evidence.
+
+    ``marks`` (items,) in SID order are those that may be found.
+    """
     found = []
     node = trace.leaf
     for depth in range(tree.depth, 0, -1):
         low, high = tree.item_ranges(depth, node)
         places = np.arange(int(low), int(high))
+        if marks is not None:
+            places = places[marks[low:high]]
         found.append(int(tree.order[places[int(np.argmax(weighed.evidence.at(places)))]]))
         node = int(tree.parents(depth, np.array([node]))[0])
     return found[::-1]
@@ -118,10 +125,11 @@ def explain(
     trace: PathTrace,
     item: int,
     categories: tuple[tuple[str, float], ...],
+    marks: Bools | None = None,
 ) -> Explanation:
     """The explanation of one hit, an item (catalogue row) that was found by this path."""
     codes = tree.paths(tree.depth, np.array([trace.leaf]))[0].tolist()
-    best = best_below(tree, weighed, trace)
+    best = best_below(tree, weighed, trace, marks)
     steps = tuple(
         Step(
             name=code_name(depth, codes[depth]),

@@ -40,7 +40,7 @@ def rehearse(
                 pa.nulls(0, rows.schema.field(field.name).type).cast(field.type)
         break
     with _column(dataset, "the shown columns"):
-        store = ItemStore(dataset.items(SHOWN).combine_chunks())
+        store = ItemStore(dataset.items(SHOWN).combine_chunks(), dataset.item_store)
         store.rows_of(store.ids.slice(0, 1).to_pylist())
     with _column(dataset, "column category"):
         store.paths()

@@ -11,9 +11,9 @@ put into batches of their own; rule, restrictions, categories, locale and k are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from rars import artifacts
-from rars.arrays import Bools, Floats, Ints, Points
+from rars.arrays import Floats, Ints, Points
 from rars.config import SearchSettings, Section
 from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers
@@ -39,8 +39,8 @@ from rars.search.explanation import Explanation, PathTrace, explain
 from rars.search.index import MODEL_KIND, IndexVersion, home
 from rars.search.precision import Precision, at_precision
 from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
-from rars.search.restrictions import Narrow
-from rars.search.routing import Admission, Routes, Several, Shared, admit_leaves
+from rars.search.restrictions import Narrow, kept
+from rars.search.routing import Admission, Matching, Routes, Several, Shared, admit_leaves
 from rars.search.rules import ROUTED, RULES, HybridSettings, Rule, plan
 from rars.search.store import ItemStore
 from rars.systems import Answer, Categories, Hits, Query, check_k, checked, listed, search_many
@@ -63,26 +63,12 @@ Named = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
-    """What a restriction leaves: marks of items (items,) and leaves (leaves,), and the prefixes above."""
-
-    items: Bools
-    leaves: Bools
-    shared: Shared
-
-    @classmethod
-    def of(cls, tree: PrefixTree, items: Bools) -> _Places:
-        leaves = np.zeros(tree.n_leaves, dtype=bool)
-        leaves[tree.leaves_of(np.flatnonzero(items))] = True
-        return cls(items, leaves, Shared.of(tree, leaves))
-
-
-@dataclass(frozen=True, eq=False)
 class _Plan:
     """One query, checked: what to look for, and where.
 
     ``width``       prefixes kept at a depth
     ``categories``  how many the model chooses; None for the whole catalogue
+    ``fills``       whether it chooses more where those hold fewer than k items that may be found
     ``places``      what may be found at all; None for everything
     """
 
@@ -91,7 +77,8 @@ class _Plan:
     width: int
     rule: Rule
     categories: int | None
-    places: _Places | None
+    fills: bool
+    places: Matching | None
     language: str | None
     exact: bool
     explain: bool
@@ -270,6 +257,7 @@ class Retriever:
         locale: str | None = None,
         exact: bool = False,
         explain: bool = False,
+        filter: str | None = None,
     ) -> Hits:
         """The best ``k`` items of a text; fewer where fewer exist. What is None is as the recipe says.
 
@@ -282,6 +270,7 @@ class Retriever:
                         the words of that language, and finds items of that locale if they have one
         ``exact``       score every identifier instead of a beam of them; for small catalogues
         ``explain``     say why each item was found
+        ``filter``      which items may be found, by their columns: ``brand = Acme AND price < 20``
         """
         [found] = self.search_many(
             [text],
@@ -294,6 +283,7 @@ class Retriever:
             locale=locale,
             exact=exact,
             explain=explain,
+            filter=filter,
         )
         return found
 
@@ -337,32 +327,49 @@ class Retriever:
         """Every query checked; what several ask for in the same words is worked out once."""
         texts = checked([query.text for query in queries])
         rules: dict[str, Rule] = {}
-        places: dict[tuple[Any, ...], _Places | None] = {}
         plans = []
         for text, query in zip(texts, queries, strict=True):
             name = query.rule if query.rule is not None else self.rules[0]
             if name not in rules:
                 rules[name] = plan(name, self.tree.depth, self._settings)
-            narrow = Narrow(query.category, query.allow, query.deny, query.locale)
-            if narrow.key not in places:
-                items = narrow.items(self.index)
-                places[narrow.key] = None if items is None else _Places.of(self.tree, items)
-            plans.append(self._plan(text, query, rules[name], places[narrow.key], narrow.language))
+            plans.append(self._plan(text, query, rules[name], Narrow.of(query)))
         return plans
 
-    def _plan(
-        self, text: str, query: Query, rule: Rule, places: _Places | None, language: str | None
-    ) -> _Plan:
+    def _plan(self, text: str, query: Query, rule: Rule, narrow: Narrow) -> _Plan:
         k = min(check_k(query.k), self.tree.n_items)
-        categories = self._categories(query, rule)
+        places = self.matching(narrow)
         if query.exact:
-            _check_exact(self.tree.n_leaves if places is None else int(places.leaves.sum()))
-        width = min(max(self.settings.width, k), self.tree.n_leaves)
-        return _Plan(text, k, width, rule, categories, places, language, query.exact, query.explain)
+            _check_exact(self.tree.n_leaves if places is None else places.leaves)
+        return _Plan(
+            text=text,
+            k=k,
+            width=min(max(self.settings.width, k), self.tree.n_leaves),
+            rule=rule,
+            categories=self._categories(query, rule),
+            fills=narrow.picks and self._wanted(query) == "auto",
+            places=places,
+            language=narrow.language,
+            exact=query.exact,
+            explain=query.explain,
+        )
+
+    @cached_property
+    def matching(self) -> Callable[[Narrow], Matching | None]:
+        """What a restriction leaves, as prefixes; None for everything. Kept for the latest ones."""
+        index = self.index  # a retriever that is let go must not wait for what it keeps
+
+        def made(narrow: Narrow) -> Matching | None:
+            items = narrow.items(index.items, None if narrow.locale is None else index.locales)
+            return None if items is None else Matching.of(index.tree, items)
+
+        return lru_cache(maxsize=kept(len(self)))(made)
+
+    def _wanted(self, query: Query) -> Categories:
+        return self.settings.categories if query.categories is None else query.categories
 
     def _categories(self, query: Query, rule: Rule) -> int | None:
         """How many categories the model chooses for a query; None for the whole catalogue."""
-        wanted = self.settings.categories if query.categories is None else query.categories
+        wanted = self._wanted(query)
         if isinstance(wanted, int):
             if wanted < 1:
                 raise RarsError(f"A search needs at least 1 category, not {wanted}.")
@@ -450,21 +457,22 @@ class Retriever:
             )
             kinds = rule.evidence if guides else {EXPLAINING: 1.0}
             for row, its in zip(rows, weigh(asked, kinds, bound=rule.bound), strict=True):
-                found[row] = its
+                places = plans[row].places
+                found[row] = its if places is None else its.among(places.marks)
         return found
 
     def _admitted(self, begun: Begun, plans: list[_Plan]) -> tuple[Admission | None, list[Named]]:
         """The prefixes each query may use, and the names of the categories chosen for it."""
         named: list[Named] = [()] * len(plans)
-        groups: dict[tuple[int | None, int], list[int]] = {}
+        groups: dict[tuple[int | None, bool, int], list[int]] = {}
         for row, one in enumerate(plans):
-            groups.setdefault((one.categories, id(one.places)), []).append(row)
+            groups.setdefault((one.categories, one.fills, id(one.places)), []).append(row)
         chances: list[Floats] | None = None
         parts: list[Admission | None] = []
-        for (count, _), rows in groups.items():
+        for (count, fills, _), rows in groups.items():
             places = plans[rows[0]].places
             if count is None:
-                parts.append(None if places is None else places.shared)
+                parts.append(places)
                 continue
             assert self.routes is not None
             assert self.ready.model.categories is not None
@@ -472,27 +480,32 @@ class Retriever:
                 states = self.ready.model.categories.log_probabilities(begun.latents)
                 chances = [host(values) for values in states]
             own = [values[rows] for values in chances]
-            best = self.routes.best(own, count)
+            if fills and places is not None:
+                best = self.routes.holding(own, count, places, [plans[row].k for row in rows])
+            else:
+                best = list(self.routes.best(own, count))
             for row, names in zip(rows, self._named(best, own), strict=True):
                 named[row] = names
             parts.append(self._routed(best, places))
         return Several.of(parts, [np.array(rows) for rows in groups.values()]), named
 
-    def _routed(self, best: Ints, places: _Places | None) -> Admission:
+    def _routed(self, best: Sequence[Ints], places: Matching | None) -> Admission:
         """The prefixes of the best categories, and of those only what may be found."""
         assert self.routes is not None
         if places is None:
-            return self.routes.admit(best, self.loose)
-        query, leaf = self.routes.leaves_of(best, self.loose)
-        stays = places.leaves[leaf]
+            return self.routes.admit(np.asarray(best), self.loose)
+        found = [self.routes.leaves_of(chosen[None], self.loose)[1] for chosen in best]
+        query = np.repeat(np.arange(len(found)), [len(leaves) for leaves in found])
+        leaf = np.concatenate(found)
+        stays = places.count(self.tree.depth, leaf) > 0
         return admit_leaves(self.tree, query[stays], leaf[stays])
 
-    def _named(self, best: Ints, chances: Sequence[Floats]) -> list[Named]:
+    def _named(self, best: Sequence[Ints], chances: Sequence[Floats]) -> list[Named]:
         assert self.routes is not None
         level, node, names = self.routes.level, self.routes.node, self.routes.names
         return [
             tuple((names[t], float(np.exp(chances[level[t]][row, node[t]]))) for t in terminals)
-            for row, terminals in enumerate(best.tolist())
+            for row, terminals in enumerate(one.tolist() for one in best)
         ]
 
     # -- from identifiers to items ---------------------------------------------------------------
@@ -511,19 +524,26 @@ class Retriever:
         order = weighed.evidence if weighed is not None and one.rule.guides else None
         items, places = items_of(self.tree, found.leaves[row], every, order)
         if one.places is not None:
-            stays = one.places.items[items]
+            stays = one.places.has(items)
             items, places = items[stays][: one.k], places[stays][: one.k]
         why = None
         if one.explain:
             assert weighed is not None
             why = [
-                self._explained(found, row, place, weighed, item, named)
+                self._explained(found, row, place, weighed, item, named, one.places)
                 for item, place in zip(items.tolist(), places.tolist(), strict=True)
             ]
         return Answer(items, found.scores[row][places], codes[places], why)
 
     def _explained(
-        self, found: Paths, row: int, place: int, weighed: Weighed, item: int, named: Named
+        self,
+        found: Paths,
+        row: int,
+        place: int,
+        weighed: Weighed,
+        item: int,
+        named: Named,
+        places: Matching | None,
     ) -> Explanation:
         trace = PathTrace(
             int(found.leaves[row, place]),
@@ -531,7 +551,8 @@ class Retriever:
             found.evidence[row, place],
             self.settings.score,
         )
-        return explain(self.tree, self.index.items, weighed, trace, item, named)
+        marks = None if places is None else places.marks
+        return explain(self.tree, self.index.items, weighed, trace, item, named, marks)
 
 
 # -- opening ---------------------------------------------------------------------------------------

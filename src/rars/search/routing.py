@@ -52,6 +52,64 @@ class Shared:
 
 
 @dataclass(frozen=True, eq=False)
+class Matching:
+    """The same prefixes for every query: those that hold an item that may be found.
+
+    A prefix is a range of sorted items, so how many of them match is a difference of two counts. Nothing is
+    written down for each prefix: what a query asks about is looked up, and making this costs one pass.
+
+    ``marks``   (items,) in the order of the tree: which may be found
+    ``bits``    the same, eight to a byte; ``before`` how many are marked before each byte
+
+    >>> tree = PrefixTree.build([[0, 1], [2, 0], [0, 1], [0, 3]])
+    >>> only = Matching.of(tree, np.array([False, False, True, False]))
+    >>> only.count(1, np.arange(2)).tolist(), only.allows(1, np.zeros(3), np.arange(3)).tolist()
+    ([1, 0], [True, False, False])
+    """
+
+    tree: PrefixTree
+    marks: Bools
+    bits: Ints
+    before: Ints
+
+    @classmethod
+    def of(cls, tree: PrefixTree, items: Bools) -> Matching:
+        """From marks in catalogue order."""
+        marks = np.take(items, tree.order)
+        bits = np.append(np.packbits(marks), np.uint8(0))
+        before = np.zeros(len(bits), dtype=np.int32)
+        np.cumsum(np.bitwise_count(bits[:-1]), dtype=np.int32, out=before[1:])
+        return cls(tree, marks, bits, before)
+
+    def __len__(self) -> int:
+        return int(self.before[-1])
+
+    @property
+    def leaves(self) -> int:
+        """How many identifiers hold an item that may be found."""
+        return int((self.count(self.tree.depth, np.arange(self.tree.n_leaves)) > 0).sum())
+
+    def has(self, items: Ints) -> Bools:
+        """Whether each item (a catalogue row) may be found."""
+        return np.asarray(self.marks[self.tree.positions[items]])
+
+    def count(self, depth: int, nodes: Ints) -> Ints:
+        """How many items that may be found are below each node at ``depth``."""
+        low, high = self.tree.item_ranges(depth, nodes)
+        return np.asarray(self._until(high) - self._until(low))
+
+    def _until(self, position: Ints) -> Ints:
+        """How many marks stand before each position."""
+        byte = position >> 3
+        rest = self.bits[byte] >> (8 - (position & 7)).astype(np.uint8)
+        return np.asarray(self.before[byte] + np.bitwise_count(rest))
+
+    def allows(self, depth: int, query: Ints, node: Ints) -> Bools:
+        """Whether each node at ``depth + 1`` is admitted."""
+        return self.count(depth + 1, node) > 0
+
+
+@dataclass(frozen=True, eq=False)
 class Marked:
     """The prefixes each query may use: ``tables[l]`` (queries, nodes at depth l + 1) says which."""
 
@@ -159,13 +217,46 @@ class Routes:
 
         ``log_probabilities[j]`` is (B, nodes at level j), of whole paths.
         """
+        return self._ordered(log_probabilities)[:, :count]
+
+    def holding(
+        self,
+        log_probabilities: Sequence[Floats],
+        count: int,
+        matching: Matching,
+        wanted: Sequence[int],
+    ) -> list[Ints]:
+        """The most probable categories of each query among those that hold a matching item.
+
+        ``count`` of them; more where they hold fewer matching identifiers than are ``wanted`` (B,).
+        """
+        full = matching.count(self.tree.depth, self.leaves) > 0
+        sizes = np.add.reduceat(full, self.start[:-1])
+        found = []
+        for order, least in zip(self._ordered(log_probabilities), wanted, strict=True):
+            order = order[sizes[order] > 0]
+            # Categories may share identifiers, so their sizes together are no less than what they hold.
+            enough = int(np.searchsorted(np.cumsum(sizes[order]), least)) + 1
+            taken = min(max(count, enough), len(order))
+            while taken < len(order) and self._held(order[:taken], full) < least:
+                taken += 1
+            found.append(order[:taken])
+        return found
+
+    def _held(self, terminals: Ints, full: Bools) -> int:
+        """How many of the leaves that ``full`` marks some categories hold together."""
+        spans = [slice(self.start[t], self.start[t + 1]) for t in terminals.tolist()]
+        leaves = np.concatenate([self.leaves[span][full[span]] for span in spans])
+        return len(np.unique(leaves))
+
+    def _ordered(self, log_probabilities: Sequence[Floats]) -> Ints:
+        """All terminal categories of each query, the most probable first."""
         scores = np.empty((len(log_probabilities[0]), len(self.level)))
         for level, values in enumerate(log_probabilities):
             own = self.level == level
             scores[:, own] = values[:, self.node[own]]
-        count = min(count, scores.shape[1])
         # A stable sort: equal probabilities in the order of the categories.
-        return np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        return np.argsort(-scores, axis=1, kind="stable")
 
     def admit(self, terminals: Ints, always: Shared | None = None) -> Admission:
         """The query trees of a batch: the union over each query's categories (B, C), and ``always``.

@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,13 @@ import pyarrow.parquet as pq
 from rars.arrays import Bools, Ints, Points
 from rars.artifacts import Artifact, Draft
 from rars.data.schema import ITEMS
+from rars.data.store import Columns
 from rars.errors import RarsError
+from rars.search.columns import SEPARATOR, ItemColumns
 from rars.search.evidence.languages import language_of
 
 SHOWN = ("id", "title", "brand", "color", "category")
 ITEM_FILE, SHOWN_FILE = "items.parquet", "shown.arrow"
-SEPARATOR = " > "
 
 _GROUP = 50_000
 _SEGMENTS = 16
@@ -37,16 +39,18 @@ _SEGMENTS = 16
 
 @dataclass(frozen=True, eq=False)
 class ItemStore:
-    """The shown fields of every item, in catalogue order."""
+    """The shown fields of every item, in catalogue order; ``source`` has all others, read when asked for."""
 
     table: pa.Table
+    source: Columns | None = None
 
     @classmethod
     def open(cls, folder: Path) -> ItemStore:
         """Map the store of an index version."""
         path = folder / SHOWN_FILE
         try:
-            return cls(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
+            shown = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+            return cls(shown, Columns(folder / ITEM_FILE, ITEMS))
         except (OSError, pa.ArrowException) as error:
             raise RarsError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
 
@@ -57,6 +61,11 @@ class ItemStore:
     def ids(self) -> pa.Array:
         """Item ids, in catalogue order."""
         return _one(self.table["id"])
+
+    @cached_property
+    def columns(self) -> ItemColumns:
+        """Every column of the catalogue, as filters and facets read it."""
+        return ItemColumns(self.source or Columns(self.table, ITEMS))
 
     def rows_of(self, ids: Sequence[str]) -> Ints:
         """Catalogue rows of the ids that the catalogue has."""

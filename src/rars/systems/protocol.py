@@ -35,6 +35,7 @@ class Query:
     ``categories``  search so many of the categories that the system finds most probable; ``auto``: as many
                     as the rule says; ``all``: the whole catalogue
     ``category``    search this category of the catalogue and what is below it: ``"Home > Mugs"``
+    ``filter``      which items may be found, by their columns: ``brand = Acme AND price < 20``
     ``allow``       item ids that may be found; ``deny``, those that may not
     ``locale``      where the query comes from: how it is read, and which items it finds
     ``exact``       score everything, instead of keeping what looks best on the way
@@ -51,13 +52,14 @@ class Query:
     locale: str | None = None
     exact: bool = False
     explain: bool = False
+    filter: str | None = None
 
     def __post_init__(self) -> None:
         """The one place where what a program asks for is checked by its type; values are the system's."""
         if not isinstance(self.text, str):
             raise expected("A query", "text", self.text)
         _check_whole("k", self.k)
-        for name in ("rule", "category", "locale"):
+        for name in ("rule", "category", "locale", "filter"):
             if not isinstance(value := getattr(self, name), str | None):
                 raise expected(name, "text or None", value)
         if not isinstance(self.categories, str | None):

@@ -58,15 +58,18 @@ def asked(text: str, k: int = 10, **options: Any) -> Query:
     return Query(text, k, **options)
 
 
-def refuse(queries: Sequence[Query], who: str, *, rules: Collection[str]) -> None:
+def refuse(
+    queries: Sequence[Query], who: str, *, rules: Collection[str], heeds: Collection[str] = ()
+) -> None:
     """Refuse the first option beside text, k and a known rule that asks for something.
 
-    ``who`` is the end of the sentence's subject: ``runs/bm25 is a bm25 system``.
+    ``who`` is the end of the sentence's subject: ``runs/bm25 is a bm25 system``; ``heeds`` names the further
+    options that it has a use for.
     """
     for query in queries:
         for name, default in _MEANT.items():
             value = getattr(query, name)
-            if name in ("text", "k") or value is default or value == default:
+            if name in ("text", "k", *heeds) or value is default or value == default:
                 continue
             if (name == "rule" and value in rules) or (name == "categories" and value == "auto"):
                 continue

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rars.arrays import Floats, Ints
+from rars.arrays import Bools, Floats, Ints
 from rars.errors import RarsError, expected
 from rars.progress import Advance
 
@@ -104,9 +104,14 @@ class Searcher(Protocol):
     """Whatever turns texts into ranked items."""
 
     def search(
-        self, texts: Sequence[str], k: int = 100, *, advance: Advance | None = None
+        self,
+        texts: Sequence[str],
+        k: int = 100,
+        *,
+        among: Bools | None = None,
+        advance: Advance | None = None,
     ) -> Ranked:
-        """The best ``k`` items of every text."""
+        """The best ``k`` items of every text; ``among`` (items,) marks those that may be found."""
 
 
 class Best:

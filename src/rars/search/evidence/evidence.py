@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rars.arrays import Floats
+from rars.arrays import Bools, Floats
 from rars.arrays import Ints as Positions
 from rars.search.evidence.ancestry import Ancestry
 
@@ -141,6 +141,20 @@ class Evidence:
         tree = self.ancestry.tree
         starts, _ = tree.item_ranges(depth, np.arange(tree.n_nodes(depth)))
         return np.asarray(np.maximum.reduceat(self.scores, starts))
+
+    def among(self, marks: Bools) -> Evidence:
+        """The same scores over marked items alone (items,), in SID order: no other raises a maximum.
+
+        Asked only about prefixes that hold a marked item. Others count as little as any item does, so they
+        never win against one: sparse evidence leaves them out, as its baseline is no more than any score.
+        """
+        if self.positions is not None and self.scores.min(initial=np.inf) >= self.baseline:
+            stays = marks[self.positions]
+            return replace(self, positions=self.positions[stays], scores=self.scores[stays])
+        every = self.dense()
+        return replace(
+            self, positions=None, scores=np.where(marks, every, every.min()), baseline=0.0
+        )
 
     # -- items -----------------------------------------------------------------------------------
 

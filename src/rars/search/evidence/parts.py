@@ -9,12 +9,12 @@ where the catalogue cannot tell (no vectors, say); the sum then goes without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from rars.arrays import Floats, Points
+from rars.arrays import Bools, Floats, Points
 from rars.config import part
 from rars.errors import RarsError
 from rars.search.evidence.evidence import Evidence, combine
@@ -109,6 +109,10 @@ class Weighed:
 
     evidence: Evidence
     parts: tuple[tuple[str, float, Evidence], ...]
+
+    def among(self, marks: Bools) -> Weighed:
+        """The same where only marked items may be found (items,), in SID order."""
+        return replace(self, evidence=self.evidence.among(marks))
 
     def of_item(self, item: int) -> dict[str, float]:
         """What each part says of an item (a catalogue row), before weighting."""

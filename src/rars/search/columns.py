@@ -16,7 +16,6 @@ that name.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -355,12 +354,15 @@ def _folded(texts: Sequence[str]) -> list[str]:
         return []
     # No character joins across a NUL, so the parts fold as they would alone; a NUL inside counts as blank.
     whole = fold("\0".join(text.replace("\0", " ") for text in texts))
-    even = _BLANKS.sub(" ", f"\0{whole}\0").replace(" \0", "\0").replace("\0 ", "\0")
-    return even[1:-1].split("\0")
+    for blank in _BLANKS:
+        whole = whole.replace(blank, " ")
+    while "  " in whole:
+        whole = whole.replace("  ", " ")
+    return f"\0{whole}\0".replace(" \0", "\0").replace("\0 ", "\0")[1:-1].split("\0")
 
 
-_BLANKS = re.compile(r"[^\S\0]{2,}|[^\S \0]")
-"""Blanks that are not one space."""
+_BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u1680\u2028\u2029"
+"""What folding leaves of blanks beside the space."""
 
 
 def _path(text: str) -> str:

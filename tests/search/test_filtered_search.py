@@ -1,4 +1,4 @@
-"""Filtering happens inside the search: what is found equals filtering all scores, and k come back if k exist."""
+"""Filtering is part of the search: it equals filtering all scores, and k come back if k exist."""
 
 from __future__ import annotations
 

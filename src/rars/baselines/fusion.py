@@ -77,7 +77,7 @@ class Fusion:
     ) -> Ranked:
         """The ``k`` items with the highest weighted sum."""
         found = []
-        narrowed = {} if among is None else {"among": among}
+        narrowed: dict[str, Any] = {} if among is None else {"among": among}
         for done, part in enumerate(self.parts):
             found.append(part.search(texts, max(k, self.depth), **narrowed))
             if advance:

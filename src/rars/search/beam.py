@@ -14,7 +14,7 @@ goes from one side to the other is copied by name: ``on`` and ``host``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,6 +129,24 @@ def host(values: Tensor) -> npt.NDArray[np.float64]:
     return np.asarray(values.cpu().double().numpy())
 
 
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One step of a beam, for whoever wants to know what was kept and what was not.
+
+    ``query``, ``nodes``, ``scores``  (candidates,) whose each is, the prefix at ``depth + 1``, its score
+    ``kept``                          (queries, beams) the prefixes that stay, in the order of the tree
+    ``model``, ``evidence``           (queries, beams, depth) the terms of their codes
+    """
+
+    depth: int
+    query: Ints
+    nodes: Ints
+    scores: Floats
+    kept: Ints
+    model: Floats
+    evidence: Floats
+
+
 @torch.inference_mode()
 def beam_search(
     model: IdentifierModel,
@@ -139,13 +157,14 @@ def beam_search(
     projected: Tensor | None = None,
     width: int = 100,
     guide: Guide = Guide(),
+    watch: Callable[[Stage], None] | None = None,
 ) -> Paths:
-    """The ``width`` best identifiers of each query."""
+    """The ``width`` best identifiers of each query; ``watch`` is told of every step."""
     hidden, cache = begun.hidden, begun.cache
     beams = _Beams.start(len(begun), tree.depth)
     for depth in range(tree.depth):
         logits = model.logits(depth, hidden, None if projected is None else projected[:, None])
-        beams = _advance(tree, vocabulary, depth, beams, logits, width, guide)
+        beams = _advance(tree, vocabulary, depth, beams, logits, width, guide, watch)
         if depth + 1 < tree.depth:
             cache = cache.reordered(on(hidden.device, beams.came_from))
             inputs = code_rows(model, tree, vocabulary, depth, beams.nodes)
@@ -193,6 +212,7 @@ def _advance(
     logits: Tensor,
     width: int,
     guide: Guide,
+    watch: Callable[[Stage], None] | None = None,
 ) -> _Beams:
     """Expand every live beam to its admitted legal children and keep the best ``width`` a query.
 
@@ -211,6 +231,7 @@ def _advance(
     added = guide.added(tree, depth, query, child, n)
     total = beams.scores.ravel()[flat] + gained + added
     chosen, missing = _best(total, query, n, width, ranked=depth + 1 == tree.depth)
+    offered = query, child, total
     if not len(child):  # no query admits anything here
         child = flat = np.zeros(1, dtype=np.int64)
         gained = added = total = np.zeros(1)
@@ -218,8 +239,11 @@ def _advance(
     model = np.take_along_axis(beams.model, beam[:, :, None], axis=1)
     evidence = np.take_along_axis(beams.evidence, beam[:, :, None], axis=1)
     model[:, :, depth], evidence[:, :, depth] = gained[chosen], added[chosen]
+    nodes = np.where(missing, NOTHING, child[chosen])
+    if watch is not None:
+        watch(Stage(depth, *offered, nodes, model, evidence))
     return _Beams(
-        nodes=np.where(missing, NOTHING, child[chosen]),
+        nodes=nodes,
         scores=np.where(missing, -np.inf, total[chosen]),
         came_from=beam,
         model=model,

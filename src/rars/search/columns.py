@@ -179,6 +179,19 @@ class ItemColumns:
         except KeyError:
             raise RarsError(f"There is no column {name!r}{self._meant(name)}") from None
 
+    def values_of(self, name: str, row: int) -> list[Any]:
+        """What one item has in a column, as it was written."""
+        column = self.column(name)
+        at = np.array([row]) if column.owner is None else np.flatnonzero(column.owner == row)
+        if column.textual:
+            return [column.labels[code - 1].as_py() for code in column.codes[at].tolist() if code]
+        there = np.ones(len(at), dtype=bool) if column.there is None else column.there[at]
+        found = column.numbers[at[there]]
+        if column.kind == "time":
+            times = pa.array(found, _whole(column.type)).cast(column.type).to_pylist()
+            return [one.isoformat() for one in times]
+        return [] if column.kind == "other" else list(found.tolist())
+
     def _known(self, name: str) -> str:
         """The full name: a column's own, or ``attributes.NAME``."""
         columns = [one for one in self.source.names if one != ATTRIBUTES]

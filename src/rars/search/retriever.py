@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from rars import artifacts
 from rars.arrays import Floats, Ints, Points
@@ -107,6 +108,21 @@ class _Sentences:
 
 
 @dataclass(frozen=True, eq=False)
+class Readied:
+    """A batch of queries, read: all that a search starts from, and whoever looks at how it went.
+
+    ``weighed``  the evidence of each query; ``named`` the categories chosen for it
+    """
+
+    plans: list[_Plan]
+    begun: Begun
+    projected: Tensor | None
+    guide: Guide
+    weighed: list[Weighed | None]
+    named: list[Named]
+
+
+@dataclass(frozen=True, eq=False)
 class Retriever:
     """A model and the version of the catalogue that it searches; a ``rars.systems.System``.
 
@@ -183,6 +199,12 @@ class Retriever:
         routes, loose = _routes(self.ready, index)
         measure = measure_of(self.ready, index.tree)
         return replace(self, index=index, routes=routes, loose=loose, measure=measure)
+
+    def with_width(self, width: int) -> Retriever:
+        """The same with another beam: prefixes kept at a depth unless more items are asked for."""
+        if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+            raise expected("width", "a whole number of 1 or more", width)
+        return replace(self, settings=self.settings.model_copy(update={"width": width}))
 
     # -- the protocol of a system ----------------------------------------------------------------
 
@@ -398,8 +420,11 @@ class Retriever:
     # -- one batch -------------------------------------------------------------------------------
 
     @torch.inference_mode()
-    def _answered(self, plans: list[_Plan]) -> list[Answer]:
-        """The answers of one batch, all of the same width."""
+    def readied(self, queries: Sequence[Query]) -> Readied:
+        """Queries read together, before any is searched."""
+        return self._readied(self._plans(queries))
+
+    def _readied(self, plans: list[_Plan]) -> Readied:
         model = self.ready.model
         sentences = _Sentences(self.reader, [one.text for one in plans])
         weighed = self._weighed(plans, sentences)
@@ -423,19 +448,25 @@ class Retriever:
                 model, self.measure, projected, np.array([rule.prior for rule in rules])
             ),
         )
+        return Readied(plans, begun, projected, guide, weighed, named)
+
+    @torch.inference_mode()
+    def _answered(self, plans: list[_Plan]) -> list[Answer]:
+        """The answers of one batch, all of the same width."""
+        readied = self._readied(plans)
         found = (exact_search if plans[0].exact else beam_search)(
-            model,
+            self.ready.model,
             self.tree,
             self.ready.architecture.vocabulary,
-            begun,
-            projected=projected,
+            readied.begun,
+            projected=readied.projected,
             width=plans[0].width,
-            guide=guide,
+            guide=readied.guide,
         )
         every = self.tree.paths(self.tree.depth, np.maximum(found.leaves, 0).ravel())
         codes = every.reshape(*found.leaves.shape, self.tree.depth)
         return [
-            self._expanded(found, codes[row], row, one, weighed[row], named[row])
+            self._expanded(found, codes[row], row, one, readied.weighed[row], readied.named[row])
             for row, one in enumerate(plans)
         ]
 

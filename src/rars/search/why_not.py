@@ -1,0 +1,601 @@
+"""Why a search does not show an item: the first thing that kept it out, in a sentence and in numbers.
+
+Owns: finding that thing. Ignores how it is shown. In the order in which a search would meet it: the item is
+not in the catalogue; a restriction leaves it out (which clause of the filter); the model's choice of
+categories does; its prefix fell out of the beam (at which code, with which score, and what was kept in its
+place); it was found, but stands below the first k. Of a system without identifiers: its rank, and the score
+it would need.
+
+What is said of the beam comes from the search itself, watched step by step. The scores of the item's own path
+are those of a beam that may go nowhere else: its codes compete with the same siblings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from rars.arrays import Floats, Ints
+from rars.search.beam import NOTHING, Paths, Stage, beam_search, host, items_of
+from rars.search.columns import SEPARATOR
+from rars.search.exact import exact_search
+from rars.search.filters import All, Comparison, Expression, Not, Some, conjuncts, parse
+from rars.search.restrictions import Narrow
+from rars.search.retriever import Readied, Retriever
+from rars.search.routing import admit_leaves
+from rars.search.store import ItemStore
+from rars.systems import Query, System, check_k
+from rars.tree import PrefixTree, code_name
+
+Reason = Literal["found", "unknown", "filtered", "routed", "pruned", "below", "unscored"]
+
+SHOWN = 3
+"""Rivals that are named, beside the last one that was kept."""
+DEEP = 200
+"""How far a system without identifiers is looked through before everything is."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A restriction that leaves the item out: which, how it was said, and what the item has there."""
+
+    kind: str
+    text: str
+    values: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PathStep:
+    """One code of the item's own path.
+
+    ``model``, ``evidence``  what each added here; ``score`` of the prefix, all terms so far
+    ``rank``                 of the prefix among the ``candidates`` of this step; None if its parent was gone
+    ``kept``                 whether it stayed in the beam; ``cutoff`` the lowest score that did
+    """
+
+    name: str
+    code: int
+    model: float
+    evidence: float
+    score: float
+    kept: bool
+    rank: int | None = None
+    candidates: int | None = None
+    cutoff: float | None = None
+
+
+@dataclass(frozen=True)
+class Rival:
+    """What stands before the item: an item, or a prefix with the first item below it."""
+
+    rank: int
+    score: float
+    item_id: str
+    title: str
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A category with the model's probability, and its place among all."""
+
+    path: str
+    probability: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class WhyNot:
+    """Why an item is not among the first k of a query.
+
+    ``reason``   ``found`` (it is), ``unknown`` (not in the catalogue), ``filtered``, ``routed``, ``pruned``
+                 (its prefix fell out of the beam at code ``depth``), ``below`` (its ``rank`` is beyond k),
+                 ``unscored`` (the system gives it no score)
+    ``because``  of what is pruned or below: whether the ``model`` or the ``evidence`` spoke more against it,
+                 compared with the last one kept; ``order`` where the scores are the same
+    ``score``    the item's, or its prefix's where it was lost; ``needed`` what it would have had to exceed
+    ``shares``   how many other items have the same identifier
+    """
+
+    item_id: str
+    title: str | None
+    query: str
+    rule: str
+    k: int
+    reason: Reason
+    sentence: str
+    because: str | None = None
+    rank: int | None = None
+    depth: int | None = None
+    score: float | None = None
+    needed: float | None = None
+    width: int | None = None
+    shares: int | None = None
+    clauses: tuple[Clause, ...] = ()
+    category: Choice | None = None
+    categories: tuple[Choice, ...] = ()
+    steps: tuple[PathStep, ...] = ()
+    beaten_by: tuple[Rival, ...] = ()
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return asdict(self)
+
+
+def why_not(system: System, query: Query, item_id: str) -> WhyNot:
+    """Why ``item_id`` is not among the first ``query.k`` items; of any system, most of a ``Retriever``."""
+    k = check_k(query.k)
+    rule = query.rule if query.rule is not None else system.rules[0]
+    row = _row(system, item_id)
+    if row is None:
+        said = f"There is no item {item_id!r} in the catalogue."
+        return WhyNot(item_id, None, query.text, rule, k, "unknown", said)
+    [shown] = system.catalogue.take(np.array([row]))
+    asked = _Item(system, query, rule, k, row, item_id, shown["title"])
+    clauses = tuple(_clauses(system, query, row))
+    if clauses:
+        return asked.says("filtered", _filtered(asked, clauses), because="filter", clauses=clauses)
+    if isinstance(system, Retriever):
+        return _by_beam(asked, system)
+    return _by_rank(asked)
+
+
+@dataclass(frozen=True, eq=False)
+class _Item:
+    """An item that somebody asks about, and where."""
+
+    system: System
+    query: Query
+    rule: str
+    k: int
+    row: int
+    item_id: str
+    title: str
+
+    def says(self, reason: Reason, sentence: str, **facts: Any) -> WhyNot:
+        return WhyNot(
+            self.item_id,
+            self.title,
+            self.query.text,
+            self.rule,
+            self.k,
+            reason,
+            f"{self.title} ({self.item_id}) {sentence}",
+            **facts,
+        )
+
+
+def _row(system: System, item_id: str) -> int | None:
+    catalogue = system.catalogue
+    if isinstance(catalogue, ItemStore):
+        found = catalogue.rows_of([item_id.encode("utf-8", "replace").decode()])
+        return int(found[0]) if len(found) else None
+    ids = catalogue.ids.to_pylist()
+    return ids.index(item_id) if item_id in ids else None
+
+
+# -- restrictions ----------------------------------------------------------------------------------
+
+
+def _clauses(system: System, query: Query, row: int) -> Iterator[Clause]:
+    """The restrictions that leave an item out."""
+    store = system.catalogue
+    if not isinstance(store, ItemStore):
+        return
+    locales = None
+    if query.locale is not None and isinstance(system, Retriever):
+        locales = system.index.locales
+    for name, marks in Narrow.of(query).marks(store, locales):
+        if marks[row]:
+            continue
+        if name == "filter":
+            yield from _failed(store, str(query.filter), row)
+        elif name == "category":
+            has = store.paths()[row].as_py()
+            yield Clause(name, str(query.category), {"category": [] if has is None else [has]})
+        elif name == "locale":
+            assert locales is not None
+            code = int(locales.codes[row])
+            yield Clause(name, str(query.locale), {"locale": [locales.names[code]]})
+        else:
+            yield Clause(name, f"the list of items to {name}")
+
+
+def _failed(store: ItemStore, text: str, row: int) -> Iterator[Clause]:
+    """The clauses of a filter that an item does not pass, with what it has in their columns."""
+    for one in conjuncts(parse(text)):
+        if not store.columns.passed(one, text)[row]:
+            names = dict.fromkeys(_names(one))
+            has = {name: store.columns.values_of(name, row) for name in names}
+            yield Clause("filter", text[one.start : one.end], has)
+
+
+def _names(expression: Expression) -> Iterator[str]:
+    if isinstance(expression, Comparison):
+        yield expression.name
+    elif isinstance(expression, Not):
+        yield from _names(expression.part)
+    elif isinstance(expression, All | Some):
+        for part in expression.parts:
+            yield from _names(part)
+
+
+def _filtered(asked: _Item, clauses: tuple[Clause, ...]) -> str:
+    said = []
+    for clause in clauses:
+        if clause.kind in ("allow", "deny"):
+            listed = "is not on" if clause.kind == "allow" else "is on"
+            said.append(f"it {listed} {clause.text}")
+            continue
+        has = "; ".join(
+            f"its {name} is {', '.join(map(str, values))}" if values else f"it has no {name}"
+            for name, values in clause.values.items()
+        )
+        what = clause.text if clause.kind == "filter" else f"{clause.kind} {clause.text}"
+        said.append(f"{what} ({has})" if has else what)
+    return f"is left out by what was asked for: {' and '.join(said)}."
+
+
+# -- a retriever -----------------------------------------------------------------------------------
+
+
+@torch.inference_mode()
+def _by_beam(asked: _Item, retriever: Retriever) -> WhyNot:
+    tree = retriever.tree
+    readied = retriever.readied([replace(asked.query, explain=False)])
+    plan = readied.plans[0]
+    leaf = int(tree.leaves_of(np.array([asked.row]))[0])
+    low, high = tree.item_ranges(tree.depth, leaf)
+    facts: dict[str, Any] = {"width": plan.width, "shares": int(high - low) - 1}
+    admitted = readied.guide.admitted
+    one = np.zeros(1, dtype=np.int64)
+    if admitted is not None and not admitted.allows(tree.depth - 1, one, np.array([leaf]))[0]:
+        return _routed(asked, retriever, readied, facts)
+    stages: list[Stage] = []
+    found = _searched(retriever, readied, plan.width, exact=plan.exact, watch=stages)
+    own = replace(readied.guide, admitted=admit_leaves(tree, one, np.array([leaf])))
+    path = _searched(retriever, replace(readied, guide=own), 1, exact=False)
+    nodes = _path(tree, leaf)
+    steps = _steps(tree, nodes, path, stages)
+    facts["steps"] = steps
+    lost = next((at for at, step in enumerate(steps) if not step.kept), None)
+    if lost is not None:
+        return _pruned(asked, retriever, readied, stages[lost], nodes[lost], lost, facts)
+    return _ranked(asked, retriever, readied, found, path, leaf, facts)
+
+
+def _searched(
+    retriever: Retriever,
+    readied: Readied,
+    width: int,
+    *,
+    exact: bool,
+    watch: list[Stage] | None = None,
+) -> Paths:
+    told: dict[str, Any] = {}
+    if watch is not None and not exact:
+        told["watch"] = watch.append
+    return (exact_search if exact else beam_search)(
+        retriever.ready.model,
+        retriever.tree,
+        retriever.ready.architecture.vocabulary,
+        readied.begun,
+        projected=readied.projected,
+        width=width,
+        guide=readied.guide,
+        **told,
+    )
+
+
+def _path(tree: PrefixTree, leaf: int) -> list[int]:
+    """The nodes above a leaf and itself, from depth 1 on."""
+    found = [leaf]
+    for depth in range(tree.depth, 1, -1):
+        found.append(int(tree.parents(depth, np.array([found[-1]]))[0]))
+    return found[::-1]
+
+
+def _steps(
+    tree: PrefixTree, nodes: list[int], path: Paths, stages: list[Stage]
+) -> tuple[PathStep, ...]:
+    """The item's path, and how each of its prefixes stood in the beam; without stages nothing is pruned."""
+    codes = tree.paths(tree.depth, np.array(nodes[-1:]))[0].tolist()
+    model, evidence = path.model[0, 0], path.evidence[0, 0]
+    scores = np.cumsum(model + evidence)
+    found = []
+    for depth, node in enumerate(nodes):
+        step = PathStep(
+            name=code_name(depth, codes[depth]),
+            code=codes[depth],
+            model=float(model[depth]),
+            evidence=float(evidence[depth]),
+            score=float(scores[depth]),
+            kept=True,
+        )
+        if stages:
+            step = _seen(step, stages[depth], node)
+        found.append(step)
+    return tuple(found)
+
+
+def _seen(step: PathStep, stage: Stage, node: int) -> PathStep:
+    """A step with what the beam did there."""
+    kept = stage.kept[0]
+    at = np.flatnonzero(stage.nodes == node)
+    cutoff = float(stage.scores[np.isin(stage.nodes, kept)].min(initial=np.inf))
+    step = replace(step, kept=bool((kept == node).any()), cutoff=cutoff)
+    if not len(at):
+        return step
+    score = float(stage.scores[at[0]])
+    # Of equal scores the first in the order of the tree is taken.
+    before = (stage.scores > score) | ((stage.scores == score) & (stage.nodes < node))
+    return replace(step, score=score, rank=int(before.sum()) + 1, candidates=len(stage.nodes))
+
+
+def _pruned(
+    asked: _Item,
+    retriever: Retriever,
+    readied: Readied,
+    stage: Stage,
+    node: int,
+    lost: int,
+    facts: dict[str, Any],
+) -> WhyNot:
+    """The item's prefix was offered to the beam at this step and not kept."""
+    tree, steps = retriever.tree, facts["steps"]
+    step: PathStep = steps[lost]
+    kept = stage.kept[0]
+    kept = kept[kept != NOTHING]
+    place = {int(one): at for at, one in enumerate(stage.nodes.tolist())}
+    scores = np.array([stage.scores[place[int(one)]] for one in kept])
+    order = np.lexsort((kept, -scores))
+    last = int(order[-1])
+    own = (
+        sum(one.model for one in steps[: lost + 1]),
+        sum(one.evidence for one in steps[: lost + 1]),
+    )
+    theirs = (
+        float(stage.model[0, last, : lost + 1].sum()),
+        float(stage.evidence[0, last, : lost + 1].sum()),
+    )
+    because = _cause(own, theirs, step.score, float(scores[last]))
+    rivals = _prefixes(retriever, readied, lost + 1, kept[order], scores[order])
+    name = _written(tree, lost + 1, node)
+    assert step.rank is not None
+    said = (
+        f"fell out of the beam at code {lost + 1} of {tree.depth}: its prefix {name} scored "
+        f"{step.score:.2f} and stood {_ordinal(step.rank)} of {step.candidates:,}, the beam keeps "
+        f"{len(kept)}, and the last one kept scored {scores[last]:.2f}"
+    )
+    why = {
+        "model": f"; the model gives it {_chance(retriever, own)} and that one "
+        f"{_chance(retriever, theirs)}",
+        "evidence": f"; evidence added {own[1]:.2f} to it and {theirs[1]:.2f} to that one",
+        "order": "; of equal scores those earlier in the tree are kept",
+    }[because]
+    return asked.says(
+        "pruned",
+        f"{said}{why}.",
+        because=because,
+        depth=lost + 1,
+        rank=step.rank,
+        score=step.score,
+        needed=float(scores[last]),
+        beaten_by=rivals,
+        **facts,
+    )
+
+
+def _chance(retriever: Retriever, terms: tuple[float, float]) -> str:
+    """What the model gives a prefix: its probability, or the sum of raw logits."""
+    if retriever.settings.score != "probability":
+        return f"{terms[0]:.2f}"
+    return f"{100 * np.exp(terms[0]):.2g} %"
+
+
+def _cause(
+    own: tuple[float, float], theirs: tuple[float, float], score: float, needed: float
+) -> str:
+    """What speaks more for the other: the model's terms, or those of evidence."""
+    if score == needed:
+        return "order"
+    gaps = [other - mine for mine, other in zip(own, theirs, strict=True)]
+    return "model" if gaps[0] >= gaps[1] else "evidence"
+
+
+def _prefixes(
+    retriever: Retriever, readied: Readied, depth: int, nodes: Ints, scores: Floats
+) -> tuple[Rival, ...]:
+    """The first few prefixes that were kept, and the last; each with its best item that may be found."""
+    chosen = [*range(min(SHOWN, len(nodes)))]
+    if len(nodes) > SHOWN:
+        chosen.append(len(nodes) - 1)
+    tree, places = retriever.tree, readied.plans[0].places
+    weighed = readied.weighed[0]
+    rows = []
+    for at in chosen:
+        low, high = tree.item_ranges(depth, int(nodes[at]))
+        below = np.arange(int(low), int(high))
+        if places is not None:
+            below = below[places.marks[below]]
+        best = 0 if weighed is None else int(np.argmax(weighed.evidence.at(below)))
+        rows.append(int(tree.order[below[best]]))
+    shown = retriever.catalogue.take(np.array(rows))
+    return tuple(
+        Rival(
+            at + 1,
+            float(scores[at]),
+            one["id"],
+            one["title"],
+            _written(tree, depth, int(nodes[at])),
+        )
+        for at, one in zip(chosen, shown, strict=True)
+    )
+
+
+def _ranked(
+    asked: _Item,
+    retriever: Retriever,
+    readied: Readied,
+    found: Paths,
+    path: Paths,
+    leaf: int,
+    facts: dict[str, Any],
+) -> WhyNot:
+    """The item's identifier was found: where it stands among all items of the beam."""
+    tree, plan, weighed = retriever.tree, readied.plans[0], readied.weighed[0]
+    order = weighed.evidence if weighed is not None and plan.rule.guides else None
+    items, places = items_of(tree, found.leaves[0], tree.n_items, order)
+    if plan.places is not None:
+        stays = plan.places.has(items)
+        items, places = items[stays], places[stays]
+    at = np.flatnonzero(items == asked.row)
+    if not len(at):  # an exact search shows so many identifiers and no more
+        return _beyond(asked, path, facts)
+    rank = int(at[0]) + 1
+    scores = found.scores[0][places]
+    score = float(scores[rank - 1])
+    if rank <= plan.k:
+        return asked.says(
+            "found", f"is found: it stands {_ordinal(rank)}.", rank=rank, score=score, **facts
+        )
+    last = plan.k - 1
+    needed = float(scores[last])
+    other = int(places[last])
+    theirs = float(found.model[0, other].sum()), float(found.evidence[0, other].sum())
+    own = float(path.model.sum()), float(path.evidence.sum())
+    because = _cause(own, theirs, score, needed)
+    same = int(found.leaves[0][other]) == leaf
+    said = (
+        f"was found, but stands {_ordinal(rank)} and {plan.k} {'is' if plan.k == 1 else 'are'} shown: "
+        f"it scored {score:.2f}, the last one shown {needed:.2f}"
+    )
+    if because == "order":
+        behind = (
+            "by evidence, then as in the catalogue" if order is not None else "as in the catalogue"
+        )
+        said += (
+            f"; both have the same identifier, whose items stand {behind}"
+            if same
+            else "; equal scores stand in the order of the tree"
+        )
+    elif because == "evidence":
+        said += f", for which evidence says more ({theirs[1]:.2f} against {own[1]:.2f})"
+    else:
+        said += f", which the model finds more likely ({theirs[0]:.2f} against {own[0]:.2f})"
+    chosen = [*range(min(SHOWN, plan.k))] + ([last] if last >= SHOWN else [])
+    shown = retriever.catalogue.take(items[chosen])
+    rivals = tuple(
+        Rival(one + 1, float(scores[one]), its["id"], its["title"])
+        for one, its in zip(chosen, shown, strict=True)
+    )
+    return asked.says(
+        "below",
+        f"{said}.",
+        because=because,
+        rank=rank,
+        score=score,
+        needed=needed,
+        beaten_by=rivals,
+        **facts,
+    )
+
+
+def _beyond(asked: _Item, path: Paths, facts: dict[str, Any]) -> WhyNot:
+    score = float(path.scores[0, 0])
+    said = f"scored {score:.2f} and is not among the {facts['width']} best identifiers."
+    return asked.says("below", said, score=score, **facts)
+
+
+def _routed(asked: _Item, retriever: Retriever, readied: Readied, facts: dict[str, Any]) -> WhyNot:
+    """The item is in none of the categories that the model chose."""
+    routes, categories = retriever.routes, retriever.index.categories
+    model = retriever.ready.model
+    assert routes is not None
+    assert categories is not None
+    assert model.categories is not None
+    chances = [host(one) for one in model.categories.log_probabilities(readied.begun.latents)]
+    path = np.asarray(categories.nodes[asked.row])
+    level = int((path >= 0).sum()) - 1
+    own = int(np.flatnonzero((routes.level == level) & (routes.node == path[level]))[0])
+    order = routes.best(chances, len(routes.names))[0].tolist()
+    known = dict(readied.named[0])
+
+    def choice(terminal: int) -> Choice:
+        p = float(np.exp(chances[routes.level[terminal]][0, routes.node[terminal]]))
+        return Choice(routes.names[terminal], p, order.index(terminal) + 1)
+
+    chosen = tuple(choice(t) for t in order if routes.names[t] in known)
+    mine = choice(own)
+    searched = ", ".join(f"{one.path} {100 * one.probability:.0f} %" for one in chosen)
+    said = (
+        f"is in {mine.path.split(SEPARATOR)[-1]}, which the model gives {100 * mine.probability:.2g} % and "
+        f"puts {_ordinal(mine.rank)} of {len(order)} categories; searched were {searched}."
+    )
+    return asked.says("routed", said, because="routing", category=mine, categories=chosen, **facts)
+
+
+def _written(tree: PrefixTree, depth: int, node: int) -> str:
+    codes = tree.paths(depth, np.array([node]))[0].tolist()
+    return " ".join(code_name(at, code) for at, code in enumerate(codes))
+
+
+# -- any other system ------------------------------------------------------------------------------
+
+
+def _by_rank(asked: _Item) -> WhyNot:
+    """The item's place among all that the system ranks."""
+    system, query, k = asked.system, replace(asked.query, explain=False), asked.k
+    every = len(system.catalogue)
+    [shown] = system.answer([query])
+    found, at = shown, np.flatnonzero(shown.items == asked.row)
+    for depth in (max(k, DEEP), every):
+        if len(at):
+            break
+        if depth > k:
+            [found] = system.answer([replace(query, k=depth)])
+            at = np.flatnonzero(found.items == asked.row)
+    if not len(at):
+        said = "gets no score from this system: nothing in it speaks to the query."
+        return asked.says("unscored", said)
+    rank, score = int(at[0]) + 1, float(found.scores[at[0]])
+    if rank <= k and found is shown:
+        return asked.says("found", f"is found: it stands {_ordinal(rank)}.", rank=rank, score=score)
+    rank = max(rank, k + 1)
+    needed = float(found.scores[k - 1])
+    because = "order" if score == needed else "score"
+    said = f"stands {_ordinal(rank)} and {k} {'is' if k == 1 else 'are'} shown: it scored {score:.4g}, "
+    said += f"the last one shown {needed:.4g}"
+    said += ", and equal scores stand as in the catalogue" if because == "order" else ""
+    chosen = [*range(min(SHOWN, k))] + ([k - 1] if k > SHOWN else [])
+    rivals = tuple(
+        Rival(one + 1, float(found.scores[one]), its["id"], its["title"])
+        for one, its in zip(chosen, system.catalogue.take(found.items[chosen]), strict=True)
+    )
+    return asked.says(
+        "below",
+        f"{said}.",
+        because=because,
+        rank=rank,
+        score=score,
+        needed=needed,
+        beaten_by=rivals,
+    )
+
+
+def _ordinal(number: int) -> str:
+    """Such as 1st, 22nd, 113th.
+
+    >>> [_ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112, 1003)]
+    ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '112th', '1,003rd']
+    """
+    ends = {1: "st", 2: "nd", 3: "rd"}
+    end = "th" if 10 <= number % 100 <= 20 else ends.get(number % 10, "th")
+    return f"{number:,}{end}"

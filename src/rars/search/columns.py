@@ -97,6 +97,13 @@ class Column:
         """The distinct texts as numbers, NaN for one that is none."""
         return np.array([_number(text) for text in self.folded.to_pylist()], dtype=np.float64)
 
+    def written(self, numbers: npt.NDArray[Any]) -> list[Any]:
+        """Numbers, truths or times of the column as plain JSON values."""
+        if self.kind == "time":
+            times = pa.array(numbers, _whole(self.type)).cast(self.type).to_pylist()
+            return [one.isoformat() for one in times]
+        return [] if self.kind == "other" else list(numbers.tolist())
+
     def spread(self, hits: Bools) -> Bools:
         """Marks of values as marks of the items that have them."""
         if self.owner is None:
@@ -186,11 +193,7 @@ class ItemColumns:
         if column.textual:
             return [column.labels[code - 1].as_py() for code in column.codes[at].tolist() if code]
         there = np.ones(len(at), dtype=bool) if column.there is None else column.there[at]
-        found = column.numbers[at[there]]
-        if column.kind == "time":
-            times = pa.array(found, _whole(column.type)).cast(column.type).to_pylist()
-            return [one.isoformat() for one in times]
-        return [] if column.kind == "other" else list(found.tolist())
+        return column.written(column.numbers[at[there]])
 
     def _known(self, name: str) -> str:
         """The full name: a column's own, or ``attributes.NAME``."""

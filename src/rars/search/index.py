@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,6 @@ from rars.search.query_reader import QueryReader
 from rars.search.store import (
     ITEM_FILE,
     ItemStore,
-    Locales,
     Vectors,
     save_vectors,
     write_items,
@@ -63,11 +61,6 @@ class IndexVersion:
     evidence: EvidenceIndex
     items: ItemStore
     vectors: Vectors | None
-
-    @cached_property
-    def locales(self) -> Locales | None:
-        """The items' locales, where the catalogue has such a column; read when first asked for."""
-        return Locales.read(self.folder / ITEM_FILE)
 
     @classmethod
     def load(cls, run: Run, name: str | None = None, *, verify: bool = True) -> IndexVersion:

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rars.arrays import Bools
+from rars.arrays import Bools, Ints
 from rars.errors import RarsError
 from rars.search.columns import SEPARATOR
 from rars.search.evidence.languages import LANGUAGES, language_of
 from rars.search.store import ItemStore, Locales
-from rars.systems import Query
+from rars.systems import Query, System
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -57,23 +57,21 @@ class Narrow:
         """The language that the query is read in; None for any."""
         return None if self.locale is None else language_of(self.locale)
 
-    def items(self, store: ItemStore, locales: Locales | None = None) -> Bools | None:
+    def items(self, store: ItemStore) -> Bools | None:
         """What may be found (items,) in catalogue order; None for everything."""
         left: Bools | None = None
-        for _, marks in self.marks(store, locales):
+        for _, marks in self.marks(store):
             left = marks if left is None else left & marks
         return left
 
-    def marks(
-        self, store: ItemStore, locales: Locales | None = None
-    ) -> Iterator[tuple[str, Bools]]:
+    def marks(self, store: ItemStore) -> Iterator[tuple[str, Bools]]:
         """The name of each restriction, and what it leaves (items,)."""
         if self.filter is not None:
             yield "filter", store.columns.marks(self.filter)
         if self.category is not None:
             yield "category", _below(store, self.category)
         if self.locale is not None:
-            found = _in_locale(locales, self.locale)
+            found = _in_locale(store.locales, self.locale)
             if found is not None:
                 yield "locale", found
         for name, ids, inside in (("allow", self.allow, True), ("deny", self.deny, False)):
@@ -81,6 +79,18 @@ class Narrow:
                 marks = np.full(len(store), not inside)
                 marks[store.rows_of([one for one in ids if _is_whole(one)])] = inside
                 yield name, marks
+
+
+def matching(system: System, query: Query) -> Ints | None:
+    """The catalogue rows that a query may find; None where nothing narrows it."""
+    store = system.catalogue
+    narrow = Narrow.of(query)
+    if not isinstance(store, ItemStore):
+        if narrow == Narrow():
+            return None
+        raise RarsError("The catalogue of this system has no columns to filter by.")
+    marks = narrow.items(store)
+    return None if marks is None else np.flatnonzero(marks)
 
 
 def kept(items: int) -> int:

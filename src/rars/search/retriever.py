@@ -229,9 +229,10 @@ class Retriever:
 
     def reads(self, locale: str) -> bool:
         """Whether the catalogue has items of a locale, or the query can be read in its language."""
-        if self.index.locales is None:
+        locales = self.catalogue.locales
+        if locales is None:
             return language_of(locale) is not None
-        return self.index.locales.found_in(locale) is not None
+        return locales.found_in(locale) is not None
 
     def facts(self, rule: str | None = None) -> dict[str, Any]:
         """Digests of model and identifiers, the version, and the settings that the rule reads."""
@@ -381,7 +382,7 @@ class Retriever:
         index = self.index  # a retriever that is let go must not wait for what it keeps
 
         def made(narrow: Narrow) -> Matching | None:
-            items = narrow.items(index.items, None if narrow.locale is None else index.locales)
+            items = narrow.items(index.items)
             return None if items is None else Matching.of(index.tree, items)
 
         return lru_cache(maxsize=kept(len(self)))(made)

@@ -67,6 +67,11 @@ class ItemStore:
         """Every column of the catalogue, as filters and facets read it."""
         return ItemColumns(self.source or Columns(self.table, ITEMS))
 
+    @cached_property
+    def locales(self) -> Locales | None:
+        """The items' locales, where the catalogue has such a column; read when first asked for."""
+        return Locales.of(self.columns.source)
+
     def rows_of(self, ids: Sequence[str]) -> Ints:
         """Catalogue rows of the ids that the catalogue has."""
         wanted = pa.array(list(ids), pa.string())
@@ -95,11 +100,16 @@ class Locales:
     @classmethod
     def read(cls, path: Path) -> Locales | None:
         """The column ``locale`` of an item file, if it has one that is text."""
-        file = pq.ParquetFile(path, memory_map=True)
-        at = file.schema_arrow.get_field_index("locale")
-        if at < 0 or not pa.types.is_string(file.schema_arrow.field(at).type):
+        return cls.of(Columns(path, ITEMS))
+
+    @classmethod
+    def of(cls, source: Columns) -> Locales | None:
+        """The same of any table."""
+        if "locale" not in source.names or not pa.types.is_string(
+            source.types.field("locale").type
+        ):
             return None
-        column = _one(file.read(columns=["locale"])["locale"]).dictionary_encode()
+        column = _one(source.read(["locale"])["locale"]).dictionary_encode()
         codes = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)
         return cls(tuple(column.dictionary.to_pylist()), codes)
 

@@ -189,10 +189,7 @@ def _clauses(system: System, query: Query, row: int) -> Iterator[Clause]:
     store = system.catalogue
     if not isinstance(store, ItemStore):
         return
-    locales = None
-    if query.locale is not None and isinstance(system, Retriever):
-        locales = system.index.locales
-    for name, marks in Narrow.of(query).marks(store, locales):
+    for name, marks in Narrow.of(query).marks(store):
         if marks[row]:
             continue
         if name == "filter":
@@ -201,9 +198,9 @@ def _clauses(system: System, query: Query, row: int) -> Iterator[Clause]:
             has = store.paths()[row].as_py()
             yield Clause(name, str(query.category), {"category": [] if has is None else [has]})
         elif name == "locale":
-            assert locales is not None
-            code = int(locales.codes[row])
-            yield Clause(name, str(query.locale), {"locale": [locales.names[code]]})
+            assert store.locales is not None
+            code = int(store.locales.codes[row])
+            yield Clause(name, str(query.locale), {"locale": [store.locales.names[code]]})
         else:
             yield Clause(name, f"the list of items to {name}")
 

@@ -74,8 +74,13 @@ class ItemStore:
 
     def rows_of(self, ids: Sequence[str]) -> Ints:
         """Catalogue rows of the ids that the catalogue has."""
+        found = self.find(ids)
+        return found[found >= 0]
+
+    def find(self, ids: Sequence[str]) -> Ints:
+        """The catalogue row of each id, -1 where the catalogue lacks it."""
         wanted = pa.array(list(ids), pa.string())
-        found = pc.drop_null(pc.index_in(wanted, self.ids))
+        found = pc.fill_null(pc.index_in(wanted, self.ids), -1)
         return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def take(self, rows: Ints) -> list[dict[str, Any]]:

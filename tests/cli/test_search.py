@@ -223,3 +223,65 @@ def test_a_mistake_ends_with_exit_code_2(trained):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("rars: --rule 'magic'")
     assert "Traceback" not in done.stderr
+
+
+def test_a_filter_narrows_what_is_shown_and_facets_count_it(rars, trained):
+    words = ("search", trained, "bottle", "-k", "4", "--filter", "color = black")
+    found = json.loads(
+        rars(*words, "--facet", "color", "--facet", "lid", "--facet-over", "matching", "--json").out
+    )
+    assert {hit["color"] for hit in found["hits"]} == {"black"}
+    color, lid = found["facets"]
+    assert [one["value"] for one in color["values"]] == ["black"]
+    assert color["values"][0]["count"] > 4
+    assert lid["name"] == "lid"
+    over_hits = json.loads(rars(*words, "--facet", "color", "--json").out)["facets"]
+    assert over_hits[0]["values"] == [{"value": "black", "count": 4}]
+    assert "black" in rars(*words, "--facet", "color").out
+    with pytest.raises(RarsError, match="Filter, character 1: .* did you mean 'color'"):
+        rars("search", trained, "bottle", "--filter", "colr = black")
+    with pytest.raises(RarsError, match="There is no column 'colr'"):
+        rars("search", trained, "bottle", "--facet", "colr")
+
+
+def test_why_not_says_it_in_a_sentence_and_in_numbers(rars, trained):
+    told = json.loads(
+        rars("search", trained, "bottle", "-k", "1", "--why-not", "P0000020", "--json").out
+    )
+    assert told["reason"] in ("pruned", "below")
+    said = rars("search", trained, "bottle", "-k", "1", "--why-not", "P0000020").out
+    assert " ".join(told["sentence"].split()) in " ".join(said.split())
+    assert "what stands before it" in said
+    said = rars("search", trained, "bottle", "--why-not", "nothing").out
+    assert "There is no item 'nothing' in the catalogue." in said
+
+
+def test_walk_shows_the_branches_below_a_prefix(rars, trained):
+    text = Run.open(trained).dataset().query_texts[0].as_py()
+    root = json.loads(rars("search", trained, text, "--walk", "", "--json").out)
+    assert root["mass"] == pytest.approx(1.0)
+    first = root["children"][0]
+    below = json.loads(rars("search", trained, text, "--walk", first["name"], "--json").out)
+    assert (below["prefix"], below["items"]) == ([first["code"]], first["items"])
+    said = rars("search", trained, text, "--walk", first["name"]).out
+    assert "judged" in said
+    assert below["children"][0]["name"] in said
+    whole = f"{first['name']} {below['children'][0]['name']}"
+    last = json.loads(rars("search", trained, text, "--walk", whole, "--json").out)
+    said = rars("search", trained, text, "--walk", f"{whole} {last['children'][0]['name']}").out
+    assert "P0000" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("mug", "--why-not", "x", "--walk", "a1"), "--walk and --why-not are different questions"),
+        (("mug", "--facet", "brand", "--walk", "a1"), "--facet and --walk are different questions"),
+        (("mug", "--walk", "zz"), "'zz' is no code of a prefix"),
+        (("mug", "--walk", "a999"), "has no prefix a999"),
+        (("--queries", "q.txt", "--out", "o.run", "--walk", "a1"), "--walk is about one query"),
+    ],
+)
+def test_questions_that_do_not_fit_are_sentences(rars, trained, words, message):
+    with pytest.raises(RarsError, match=message):
+        rars("search", trained, *words)

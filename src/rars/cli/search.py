@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -13,10 +14,19 @@ from rars.cli.console import Part, Styled
 from rars.errors import RarsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rars.search.explanation import Explanation, Step
+    from rars.search.walk import Branch, Branches
+    from rars.search.why_not import WhyNot
     from rars.systems import Hit
+
+
+class Over(StrEnum):
+    """What facets are counted over."""
+
+    hits = "hits"
+    matching = "matching"
 
 
 def search(
@@ -36,6 +46,14 @@ def search(
     category: Annotated[
         str | None, typer.Option(metavar="PATH", help='Search here alone: "Home > Mugs".')
     ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(
+            "--filter",
+            metavar="FILTER",
+            help="Find only such items: 'brand = Acme AND price < 20'.",
+        ),
+    ] = None,
     locale: Annotated[
         str | None,
         typer.Option(help="Read the query as en, es or ja; find items of that locale."),
@@ -51,6 +69,23 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show every branch decision, and why.")
     ] = False,
+    why_not: Annotated[
+        str | None,
+        typer.Option(metavar="ITEM", help="Say why this item is not among the hits."),
+    ] = None,
+    walk: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PREFIX", help="Show the branches below a prefix, such as 'a12 b7'; '' for all."
+        ),
+    ] = None,
+    facet: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Count the values of a column; may be repeated."),
+    ] = None,
+    facet_over: Annotated[
+        Over, typer.Option(help="Count over the hits, or over all items that may be found.")
+    ] = Over.hits,
     queries: Annotated[
         Path | None,
         typer.Option(
@@ -70,8 +105,11 @@ def search(
     if (text is None) == (queries is None):
         raise RarsError('Give one query, as in rars search RUN "text", or a file with --queries.')
     _check_out(queries, out)
+    asks = {"--why-not": why_not, "--walk": walk, "--facet": facet or None}
+    _check_asks({name for name, given in asks.items() if given is not None}, queries)
     options: dict[str, Any] = {"rule": rule, "categories": _categories(categories)}
     options |= {"category": category, "explain": explain, "locale": locale, "exact": exact}
+    options |= {"filter": where}
     from rars.pipeline import searching
 
     asked = None if queries is None else searching.read_texts(queries)
@@ -82,6 +120,16 @@ def search(
         console.emit(payload, as_json, lambda: console.show(said))
         return
     assert text is not None
+    if why_not is not None:
+        told = searching.why_not(system, text, why_not, k, **options)
+        console.emit(told.as_dict(), as_json, lambda: _show_why_not(told))
+        return
+    if walk is not None:
+        del options["explain"]
+        grades = searching.judged(folder, text)
+        seen = searching.walk(system, text, walk, grades=grades, **options)
+        console.emit(seen.as_dict(), as_json, lambda: _show_branches(seen))
+        return
     start = time.perf_counter()
     hits = searching.search(system, text, k, **options)
     payload = {
@@ -90,7 +138,17 @@ def search(
         "seconds": round(time.perf_counter() - start, 4),
         "hits": [{"rank": rank, **hit.as_dict()} for rank, hit in enumerate(hits, 1)],
     }
-    console.emit(payload, as_json, lambda: show_hits(text, hits, explained=explain))
+    if facet:
+        over = hits if facet_over == Over.hits else None
+        counted = searching.facets(system, facet, searching.Query(text, k, **options), over)
+        payload["facets"] = [one.as_dict() for one in counted]
+
+    def show() -> None:
+        show_hits(text, hits, explained=explain)
+        for one in payload.get("facets", ()):
+            _show_facet(one)
+
+    console.emit(payload, as_json, show)
 
 
 def _categories(given: int | None) -> int | str | None:
@@ -99,6 +157,15 @@ def _categories(given: int | None) -> int | str | None:
     if given < 0:
         raise RarsError(f"--categories must be 0 (everything) or more, not {given}.")
     return given or "all"
+
+
+def _check_asks(given: set[str], queries: Path | None) -> None:
+    if given and queries is not None:
+        raise RarsError(f"{min(given)} is about one query; leave --queries out.")
+    if {"--why-not", "--walk"} <= given or (len(given) > 1 and "--facet" in given):
+        raise RarsError(
+            f"{' and '.join(sorted(given))} are different questions; ask one at a time."
+        )
 
 
 def _check_out(queries: Path | None, out: Path | None) -> None:
@@ -169,6 +236,74 @@ def _reasons(reasons: tuple[Any, ...], parts: dict[str, float]) -> list[Part]:
     values = " ".join(f"{name} {value:.2f}" for name, value in parts.items())
     words = [part for found in shown.values() for part in found]
     return [*words, (f" {values}" if words else values, "dim")]
+
+
+def _show_facet(facet: dict[str, Any]) -> None:
+    rows = [(str(one["value"]), f"{one['count']:,}") for one in facet["values"]]
+    rows += [(name, f"{facet[name]:,}") for name in ("others", "missing") if facet[name]]
+    console.table((facet["name"], "items"), rows, right=("items",))
+
+
+def _show_why_not(told: WhyNot) -> None:
+    """The sentence, then the item's path and what stands before it."""
+    console.prose(told.sentence)
+    if told.steps:
+        columns = ("code", "model", "evidence", "score", "rank", "of", "lowest kept", "")
+        rows = (
+            (
+                step.name,
+                f"{step.model:+.2f}",
+                f"{step.evidence:+.2f}",
+                f"{step.score:.2f}",
+                "" if step.rank is None else f"{step.rank:,}",
+                "" if step.candidates is None else f"{step.candidates:,}",
+                "" if step.cutoff is None else f"{step.cutoff:.2f}",
+                "kept" if step.kept else "not kept",
+            )
+            for step in told.steps
+        )
+        console.table(columns, rows, right=columns[1:-1])
+    if told.beaten_by:
+        rivals = [
+            (f"{one.rank:,}", f"{one.score:.3f}", one.prefix, one.item_id, one.title)
+            for one in told.beaten_by
+        ]
+        heads = ("rank", "score", "prefix", "item", "title")
+        console.table(heads, rivals, caption="what stands before it", right=heads[:2])
+
+
+def _show_branches(seen: Branches) -> None:
+    where = f"below {seen.name}" if seen.name else "at the root"
+    found = f"{seen.matching:,} of {seen.items:,} items may be found"
+    console.show(Styled((seen.query, "bold"), f"  {where}: {found}"))
+    if seen.found:
+        console.table(("item", "title"), seen.found)
+        return
+    columns: dict[str, Callable[[Branch], str]] = {
+        "code": lambda one: one.name,
+        "model": lambda one: (
+            f"{one.model:+.2f}" if one.probability is None else f"{100 * one.probability:.1f} %"
+        ),
+        "evidence": lambda one: f"{one.evidence:+.2f}",
+        "score": lambda one: f"{one.score:.2f}",
+        "items": lambda one: f"{one.items:,}",
+        "match": lambda one: f"{one.matching:,}",
+        "judged": lambda one: f"{100 * (one.mass or 0.0):.0f} %",
+        "beam": lambda one: "kept" if one.kept else "" if one.legal else "not legal",
+        "such as": lambda one: _short(one.titles[0]) if one.titles else "",
+    }
+    if seen.mass is None:
+        del columns["judged"]
+    if seen.matching == seen.items:
+        del columns["match"]
+    rows = ([told(one) for told in columns.values()] for one in seen.children)
+    more = f"{seen.more:,} more branches" if seen.more else ""
+    numbers = [name for name in columns if name not in ("code", "beam", "such as")]
+    console.table(columns, rows, caption=more, right=numbers)
+
+
+def _short(title: str, most: int = 28) -> str:
+    return title if len(title) <= most else f"{title[: most - 1]}…"
 
 
 # -- the index -----------------------------------------------------------------------------------

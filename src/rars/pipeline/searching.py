@@ -1,7 +1,7 @@
-"""Ask a trained run: one text, or a file of them answered into a file.
+"""Ask a trained run: one text, or a file of them answered into a file; and ask how an answer came about.
 
-Owns: opening a system fast, reading files of queries, and writing results as TREC runs or JSON lines.
-Ignores how a system answers.
+Owns: opening a system fast, reading files of queries, writing results as TREC runs or JSON lines, and what a
+dataset's judgments say of a text. Ignores how a system answers.
 """
 
 from __future__ import annotations
@@ -11,15 +11,34 @@ import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rars import artifacts
 from rars.errors import RarsError
 from rars.pipeline.opening import open_system
 from rars.progress import SILENT, Tell
+from rars.runs import Run
 from rars.systems import Hits, Query, Ranked, System, cleaned, rank, search, search_many
 
-__all__ = ["Hits", "System", "open_run", "read_texts", "search", "search_file"]
+if TYPE_CHECKING:
+    from rars.data import Dataset
+    from rars.search.facets import Facet
+    from rars.search.walk import Branches
+    from rars.search.why_not import WhyNot
+
+__all__ = [
+    "Hits",
+    "Query",
+    "System",
+    "facets",
+    "judged",
+    "open_run",
+    "read_texts",
+    "search",
+    "search_file",
+    "walk",
+    "why_not",
+]
 
 TYPES = (".run", ".trec", ".jsonl")
 
@@ -103,3 +122,71 @@ def _write_jsonl(
         for name, text, hits in zip(ids, texts, found, strict=True)
     )
     artifacts.write_text(out, "".join(f"{line}\n" for line in lines))
+
+
+# -- how an answer came about ----------------------------------------------------------------------
+
+
+def why_not(system: System, text: str, item_id: str, k: int = 10, **options: Any) -> WhyNot:
+    """Why an item is not among the first ``k`` of a text; ``options`` are those of ``Query``."""
+    from rars.search import why_not as room
+
+    return room.why_not(system, Query(text, k, **options), item_id)
+
+
+def walk(
+    system: System,
+    text: str,
+    prefix: str = "",
+    *,
+    grades: dict[str, float] | None = None,
+    limit: int = 50,
+    **options: Any,
+) -> Branches:
+    """The branches below a prefix (``a12 b7``; the root if empty) as a query sees them.
+
+    ``grades`` of item ids, as ``judged`` gives them.
+    """
+    from rars.search import walk as room
+    from rars.search.retriever import Retriever
+
+    if not isinstance(system, Retriever):
+        raise RarsError("--walk: this system has no tree of identifiers to walk.")
+    query = Query(text, **options)
+    return room.walk(system, query, room.read_prefix(prefix), judged=grades, limit=limit)
+
+
+def facets(
+    system: System, names: Sequence[str], query: Query, hits: Hits | None = None
+) -> list[Facet]:
+    """Counts of the values of named columns: over hits, or over all items that the query may find."""
+    from rars.search.facets import count
+    from rars.search.restrictions import matching
+    from rars.search.store import ItemStore
+
+    store = system.catalogue
+    if not isinstance(store, ItemStore):
+        raise RarsError("--facet: the catalogue of this system has no columns to count.")
+    if hits is None:
+        return count(store, names, matching(system, query))
+    return count(store, names, store.rows_of([hit.item_id for hit in hits]))
+
+
+def judged(source: Run | Dataset | str | Path, text: str) -> dict[str, float] | None:
+    """The grades of a query of a run's dataset, by item id; None where no judged query has this text."""
+    import numpy as np
+    import pyarrow as pa
+
+    from rars.data import Dataset
+
+    dataset = source if isinstance(source, Dataset) else Run.of(source).dataset()
+    wanted = cleaned(text)
+    rows = [at for at, one in enumerate(dataset.query_texts.to_pylist()) if cleaned(one) == wanted]
+    found = dataset.judgments.where(np.isin(dataset.judgments.query, rows))
+    if not len(found):
+        return None
+    grades: dict[str, float] = {}
+    ids = dataset.item_ids.take(pa.array(found.item)).to_pylist()
+    for item, grade in zip(ids, found.grade.tolist(), strict=True):
+        grades[item] = max(grade, grades.get(item, 0.0))
+    return grades

@@ -6,7 +6,17 @@ import os
 import subprocess
 import sys
 
-BENCHMARKS = ("start", "tree", "projection", "shop", "shop_bm25", "training", "evidence", "search")
+BENCHMARKS = (
+    "start",
+    "tree",
+    "projection",
+    "shop",
+    "shop_bm25",
+    "training",
+    "evidence",
+    "search",
+    "filters",
+)
 
 
 def main() -> None:

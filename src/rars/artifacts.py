@@ -278,6 +278,21 @@ def discard(folder: Path) -> None:
         shutil.rmtree(gone, ignore_errors=True)
 
 
+def remove(folder: Path) -> bool:
+    """Remove a folder that nobody holds, content and all: it is there whole, or gone; whether it is gone."""
+    claims = []
+    try:
+        for place in {folder, current(folder)}:
+            claims.append(_claim(place, fcntl.LOCK_EX))
+        if None in claims:
+            return not folder.exists()
+        discard(folder)
+        return not folder.exists()
+    finally:
+        for claim in claims:
+            _let(claim)
+
+
 def sweep(parent: Path, start: str) -> None:
     """Remove what killed writers left of the files and folders in ``parent`` whose names begin so."""
     with suppress(OSError):

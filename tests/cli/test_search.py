@@ -45,7 +45,10 @@ def rars(capsys):
     [
         ["search"],
         ["index"],
-        *(["catalog", verb] for verb in ("add", "remove", "update", "log", "rollback")),
+        *(
+            ["catalog", verb]
+            for verb in ("add", "apply", "diff", "log", "prune", "remove", "rollback", "update")
+        ),
     ],
 )
 def test_every_command_has_help_with_an_example(rars, command):
@@ -285,3 +288,35 @@ def test_walk_shows_the_branches_below_a_prefix(rars, trained):
 def test_questions_that_do_not_fit_are_sentences(rars, trained, words, message):
     with pytest.raises(RarsError, match=message):
         rars("search", trained, *words)
+
+
+def test_many_changes_are_applied_compared_and_pruned(rars, run, tmp_path):
+    file = tmp_path / "changes.jsonl"
+    rows = [
+        {"id": "N1", "title": "Zyxquor lamp"},
+        {"id": "P0000004", "delete": True},
+        {"id": "N2"},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert app(["catalog", "apply", str(run), str(file), "--whole"], standalone_mode=False) == 2
+    assert Retriever.load(run).index.name == "v000001"
+    said = rars("catalog", "apply", run, file).out
+    assert "v000002: 300 items (1 added, 0 replaced, 1 removed, 1 refused)." in said
+    assert "title" in said
+    queries = tmp_path / "queries.txt"
+    queries.write_text("zyxquor\nblack bottle\n")
+    found = json.loads(rars("catalog", "diff", run, "--queries", queries, "--json").out)
+    assert (found["old"], found["new"], found["n_added"], found["n_removed"]) == (
+        "v000001",
+        "v000002",
+        1,
+        1,
+    )
+    assert found["rankings"][0]["query"] == "zyxquor"
+    said = rars("catalog", "diff", run, "v000001", "v000002", "--queries", queries).out
+    assert "Zyxquor lamp" in said
+    assert "zyxquor" in said
+    assert "1 removed, 1 kept: v000002." in rars("catalog", "prune", run, "--keep", "0").out
+    assert "prune" in rars("catalog", "log", run).out
+    with pytest.raises(RarsError, match="'v000001' was pruned"):
+        rars("catalog", "diff", run, "v000001", "v000002")

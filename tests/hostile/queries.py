@@ -60,6 +60,7 @@ OPTIONS = (
     "category",
     "allow",
     "deny",
+    "filter",
     "locale",
     "exact",
     "explain",

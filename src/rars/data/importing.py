@@ -247,6 +247,13 @@ def read_items(
     return items
 
 
+def items_of(
+    source: Source, problems: Problems, category_separator: str = " > "
+) -> pa.Table | None:
+    """The items of a table that was read; what is wrong with them is noted."""
+    return _items(Named(source, problems, {}), category_separator)
+
+
 def read_queries(path: Path, *, consequence: str) -> pa.Table:
     """Read and check a file of queries alone: id and text, and what else it has."""
     problems = Problems()

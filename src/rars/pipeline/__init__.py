@@ -10,7 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rars.pipeline.catalogue import add, log, remove, rollback, update
+    from rars.pipeline.catalogue import (
+        add,
+        apply,
+        difference,
+        log,
+        prune,
+        remove,
+        rollback,
+        update,
+    )
     from rars.pipeline.comparison import compare
     from rars.pipeline.evaluation import Evaluation, Evaluations, evaluate, verify
     from rars.pipeline.identification import Identified, identify
@@ -20,7 +29,7 @@ if TYPE_CHECKING:
     from rars.pipeline.training import Trained, train
 
 _HOMES = {
-    "catalogue": ("add", "log", "remove", "rollback", "update"),
+    "catalogue": ("add", "apply", "difference", "log", "prune", "remove", "rollback", "update"),
     "comparison": ("compare",),
     "evaluation": ("Evaluation", "Evaluations", "evaluate", "verify"),
     "identification": ("Identified", "identify"),
@@ -38,13 +47,16 @@ __all__ = [
     "Trained",
     "add",
     "ambiguity",
+    "apply",
     "compare",
+    "difference",
     "evaluate",
     "identify",
     "index",
     "inspect",
     "log",
     "plot",
+    "prune",
     "recipe_difference",
     "recipes",
     "remove",

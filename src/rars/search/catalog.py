@@ -12,25 +12,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rars import locks
+from rars import artifacts, locks
 from rars.arrays import Bools, Ints, Points
 from rars.data.importing import read_ids, read_items
 from rars.data.problems import quoted
 from rars.data.rules import Named
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers, shared_embedder
 from rars.identifiers.texts import joined
 from rars.progress import Advance
 from rars.runs import Run
-from rars.search.index import Change, IndexVersion, home, point, pointer, write_version
+from rars.search.index import (
+    KIND,
+    Change,
+    IndexVersion,
+    home,
+    point,
+    pointer,
+    versions,
+    write_version,
+)
 from rars.search.store import ITEM_FILE
 from rars.tree.categories import NONE, CategoryTree
+
+KEPT = 10
+"""Versions that pruning keeps beside the one that is searched, unless told otherwise."""
 
 _UNCHANGED = "the catalogue was not changed"
 
@@ -53,7 +64,7 @@ def add_items(run: Run, path: Path, *, advance: Advance | None = None) -> Change
         new = read_items(
             path, _refuse_known(old.items.ids), consequence=_UNCHANGED, advance=advance
         )
-        return _change(run, old, "add", None, new, advance)
+        return changed(run, old, "add", None, new, advance)
 
 
 def remove_items(run: Run, path: Path, *, advance: Advance | None = None) -> Changed:
@@ -61,7 +72,7 @@ def remove_items(run: Run, path: Path, *, advance: Advance | None = None) -> Cha
     with locks.held(run.folder):
         old = IndexVersion.load(run)
         ids = read_ids(path, _refuse_unknown(old.items.ids, "to remove"), consequence=_UNCHANGED)
-        return _change(run, old, "remove", ids, None, advance)
+        return changed(run, old, "remove", ids, None, advance)
 
 
 def update_items(run: Run, path: Path, *, advance: Advance | None = None) -> Changed:
@@ -70,36 +81,81 @@ def update_items(run: Run, path: Path, *, advance: Advance | None = None) -> Cha
         old = IndexVersion.load(run)
         check = _refuse_unknown(old.items.ids, "to update; use add")
         new = read_items(path, check, consequence=_UNCHANGED, advance=advance)
-        return _change(run, old, "update", new["id"].combine_chunks(), new, advance)
+        return changed(run, old, "update", new["id"].combine_chunks(), new, advance)
 
 
 def roll_back(run: Run, version: str | None = None) -> Changed:
     """Search an earlier version again: the one named, or the one before the current one."""
     with locks.held(run.folder):
         known = pointer(run)
-        name = version or _before(run, known)
-        if all(event["version"] != name for event in known["log"]):
-            versions = ", ".join(dict.fromkeys(event["version"] for event in known["log"]))
-            raise RarsError(f"There is no version {name!r}; there is {versions}.")
+        name = kept_version(run, version or before(run, known["current"]))
         target = IndexVersion.load(run, name)  # a damaged one, or one of another model, is refused
         items = target.tree.n_items
         point(run, name, {"action": "rollback", "parent": known["current"], "items": items})
         return Changed("rollback", name, items, 0, 0)
 
 
-def _before(run: Run, known: dict[str, Any]) -> str:
-    """The version that the current one was made from."""
+@dataclass(frozen=True)
+class Pruned:
+    """What pruning did: versions ``kept`` (the one searched now first), ``removed``, and ``held``.
+
+    ``held`` are those that a process has open: they are no longer kept, and go with a later pruning.
+    """
+
+    kept: tuple[str, ...]
+    removed: tuple[str, ...]
+    held: tuple[str, ...] = ()
+
+
+def prune(run: Run, keep: int = KEPT) -> Pruned:
+    """Remove old versions: the one searched now stays, and the ``keep`` searched most lately before it.
+
+    The log stays, and says what went. A version that a process has open is left until nobody has.
+    """
+    if isinstance(keep, bool) or not isinstance(keep, int) or keep < 0:
+        raise expected("keep", "a whole number of 0 or more", keep)
+    with locks.held(run.folder):
+        every = versions(run)
+        kept, gone = every[: keep + 1], every[keep + 1 :]
+        if gone:
+            # First the log: what a kill leaves of the folders goes with the next pruning.
+            items = artifacts.opening(home(run) / kept[0], kind=KIND, verify=False).meta["items"]
+            event = {"action": "prune", "parent": kept[0], "items": items, "pruned": gone}
+            point(run, kept[0], event)
+        left = [name for name in _all_pruned(run) if (home(run) / name).exists()]
+        held = tuple(name for name in left if not artifacts.remove(home(run) / name))
+        removed = tuple(name for name in left if name not in held)
+        return Pruned(tuple(kept), removed, held)
+
+
+def _all_pruned(run: Run) -> list[str]:
+    named = (name for event in pointer(run)["log"] for name in event.get("pruned", ()))
+    return list(dict.fromkeys(named))
+
+
+def kept_version(run: Run, name: str) -> str:
+    """The name of a version, if there is such a one."""
+    kept = versions(run)
+    if name not in kept:
+        was = any(event["version"] == name for event in pointer(run)["log"])
+        said = f"The version {name!r} was pruned" if was else f"There is no version {name!r}"
+        raise RarsError(f"{said}; there is {', '.join(sorted(kept))}.")
+    return name
+
+
+def before(run: Run, version: str) -> str:
+    """The version that another was made from."""
     made = [
-        e for e in known["log"] if e["version"] == known["current"] and e["action"] != "rollback"
+        e
+        for e in pointer(run)["log"]
+        if e["version"] == version and e["action"] not in ("rollback", "prune")
     ]
     if not made or made[-1]["parent"] is None:
-        raise RarsError(
-            f"{home(run) / known['current']} is the first version; there is no earlier one."
-        )
+        raise RarsError(f"{home(run) / version} is the first version; there is no earlier one.")
     return str(made[-1]["parent"])
 
 
-def _change(
+def changed(
     run: Run,
     old: IndexVersion,
     action: str,

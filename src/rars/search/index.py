@@ -61,6 +61,8 @@ class IndexVersion:
     evidence: EvidenceIndex
     items: ItemStore
     vectors: Vectors | None
+    hold: artifacts.Hold | None = None
+    """Keeps the files there: some are read when they are first asked for."""
 
     @classmethod
     def load(cls, run: Run, name: str | None = None, *, verify: bool = True) -> IndexVersion:
@@ -88,6 +90,7 @@ class IndexVersion:
                 evidence=EvidenceIndex.load(folder / "evidence", tree, verify=False),
                 items=ItemStore.open(folder),
                 vectors=Vectors.load(artifact),
+                hold=artifact.hold,
             )
             if verify:
                 version._check()
@@ -140,9 +143,18 @@ def point(run: Run, version: str, event: Event) -> None:
     artifacts.write_json(path, {"current": version, "log": [*log, stamped]})
 
 
+def versions(run: Run) -> list[str]:
+    """The versions that are kept, the one searched now first, then those searched most lately."""
+    known = pointer(run)
+    log = known["log"]
+    gone = {name for event in log for name in event.get("pruned", ())}
+    named = [str(known["current"]), *(str(event["version"]) for event in reversed(log))]
+    return [name for name in dict.fromkeys(named) if name not in gone]
+
+
 def check_versions(run: Run) -> None:
-    """Check the digests of every version that the log names; what is damaged is named."""
-    for name in dict.fromkeys(str(event["version"]) for event in pointer(run)["log"]):
+    """Check the digests of every version that is kept; what is damaged is named."""
+    for name in versions(run):
         artifacts.opening(home(run) / name, kind=KIND)
 
 

@@ -129,6 +129,12 @@ CASES = [
         "catalog rollback {home}/run",
         ("data shop, new", "train", "catalog add"),
     ),
+    Case("catalog apply", "catalog apply {home}/run {home}/new.jsonl", ("data shop, new", "train")),
+    Case(
+        "catalog prune",
+        "catalog prune {home}/run --keep 0",
+        ("data shop, new", "train", "catalog add"),
+    ),
     Case("evaluate", "evaluate {home}/run --rule ar,all", ("data shop, new", "train")),
     Case("index --tune", "index {home}/run --tune", ("data shop, new", "train")),
     Case("train bm25", "train bm25 --data {home}/shop --out {home}/words", ("data shop, new",)),

@@ -122,6 +122,7 @@ def prune(run: Run, keep: int = KEPT) -> Pruned:
             items = artifacts.opening(home(run) / kept[0], kind=KIND, verify=False).meta["items"]
             event = {"action": "prune", "parent": kept[0], "items": items, "pruned": gone}
             point(run, kept[0], event)
+        artifacts.sweep(home(run), "v")
         left = [name for name in _all_pruned(run) if (home(run) / name).exists()]
         held = tuple(name for name in left if not artifacts.remove(home(run) / name))
         removed = tuple(name for name in left if name not in held)

@@ -107,3 +107,29 @@ def test_queries_of_one_batch_are_admitted_as_each_would_be_alone(setting):
                 alone = part.allows(depth, np.full(len(nodes), place), nodes)
                 assert found.tolist() == alone.tolist()
     assert Several.of(parts[:1], [np.arange(2)]) is parts[0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_filled_categories_are_the_fewest_that_hold_enough_matches(setting, seed):
+    """In the model's order, those with a match alone; never fewer than asked for, never one too many."""
+    _, _, tree, routes = setting
+    rng = np.random.default_rng(seed)
+    marks = rng.random(120) < rng.choice([0.0, 0.02, 0.2, 1.0])
+    matching = routing.Matching.of(tree, marks)
+    sizes = [1 + int(routes.node[routes.level == level].max(initial=0)) for level in range(3)]
+    chances = [rng.normal(size=(2, size)) for size in sizes]
+    wanted = [1, int(rng.integers(1, 40))]
+    found = routes.holding(chances, 2, matching, wanted)
+    full = {int(leaf) for leaf in tree.leaves_of(np.flatnonzero(marks))}
+    held = [
+        {*routes.leaves[routes.start[t] : routes.start[t + 1]].tolist()} & full
+        for t in range(len(routes.names))
+    ]
+    for query, least in enumerate(wanted):
+        order = [
+            t for t in routes.best([one[query : query + 1] for one in chances], 99)[0] if held[t]
+        ]
+        count = 2
+        while count < len(order) and len(set().union(*(held[t] for t in order[:count]))) < least:
+            count += 1
+        assert found[query].tolist() == order[:count]

@@ -19,6 +19,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from threading import Lock
 from typing import Any, Literal
 
 import numpy as np
@@ -148,6 +149,7 @@ class ItemColumns:
     source: Columns
     _read: dict[str, Column] = field(default_factory=dict)
     _kept: dict[str, Bools] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
     def __len__(self) -> int:
         return len(self.source)
@@ -228,9 +230,10 @@ class ItemColumns:
         if found is None:
             found = self.passed(parse(text), text)
             found.setflags(write=False)
-            while len(self._kept) >= KEPT:
-                self._kept.pop(next(iter(self._kept)), None)
-            self._kept[text] = found
+            with self._lock:
+                while len(self._kept) >= KEPT:
+                    del self._kept[next(iter(self._kept))]
+                self._kept[text] = found
         return found
 
     def passed(self, expression: Expression, text: str) -> Bools:

@@ -256,7 +256,9 @@ def _by_beam(asked: _Item, retriever: Retriever) -> WhyNot:
     if admitted is not None and not admitted.allows(tree.depth - 1, one, np.array([leaf]))[0]:
         return _routed(asked, retriever, readied, facts)
     stages: list[Stage] = []
-    found = _searched(retriever, readied, plan.width, exact=plan.exact, watch=stages)
+    # Without a beam nothing is lost, and every rank can be told.
+    width = tree.n_leaves if plan.exact else plan.width
+    found = _searched(retriever, readied, width, exact=plan.exact, watch=stages)
     own = replace(readied.guide, admitted=admit_leaves(tree, one, np.array([leaf])))
     path = _searched(retriever, replace(readied, guide=own), 1, exact=False)
     nodes = _path(tree, leaf)
@@ -453,10 +455,7 @@ def _ranked(
     if plan.places is not None:
         stays = plan.places.has(items)
         items, places = items[stays], places[stays]
-    at = np.flatnonzero(items == asked.row)
-    if not len(at):  # an exact search shows so many identifiers and no more
-        return _beyond(asked, path, facts)
-    rank = int(at[0]) + 1
+    rank = int(np.flatnonzero(items == asked.row)[0]) + 1
     scores = found.scores[0][places]
     score = float(scores[rank - 1])
     if rank <= plan.k:
@@ -503,12 +502,6 @@ def _ranked(
         beaten_by=rivals,
         **facts,
     )
-
-
-def _beyond(asked: _Item, path: Paths, facts: dict[str, Any]) -> WhyNot:
-    score = float(path.scores[0, 0])
-    said = f"scored {score:.2f} and is not among the {facts['width']} best identifiers."
-    return asked.says("below", said, score=score, **facts)
 
 
 def _routed(asked: _Item, retriever: Retriever, readied: Readied, facts: dict[str, Any]) -> WhyNot:

@@ -65,7 +65,15 @@ def nq320k(
         return make_nq320k(train, dev, out, advance=advance).as_json()
 
 
-def shop(folder: Path, *, size: str, locale: str, seed: int, tell: Tell = SILENT) -> Checked:
+def shop(
+    folder: Path,
+    *,
+    size: str,
+    locale: str,
+    seed: int,
+    complements: float = 1.0,
+    tell: Tell = SILENT,
+) -> Checked:
     """The bundled shop; ``size`` is a name, or a number of items."""
     if size.isdecimal() and int(size) < 1:
         raise RarsError(f"--size {size} is not a number of items; choose 1 or more.")
@@ -75,6 +83,7 @@ def shop(folder: Path, *, size: str, locale: str, seed: int, tell: Tell = SILENT
             size=int(size) if size.isdecimal() else size,
             locale=locale,
             seed=seed,
+            complements=complements,
             advance=advance,
         )
     return summary_of_stored(folder)

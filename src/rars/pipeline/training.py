@@ -240,6 +240,7 @@ class _Training:
             tree_depths=prepared.tree_depths,
             normaliser=recipe.model.normaliser,
             alone=beside,
+            codewords=prepared.codewords,
         )
         plan = loop.Plan(
             data=prepared.weighted(phase.loop),

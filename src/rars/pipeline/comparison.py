@@ -12,13 +12,14 @@ from tempfile import TemporaryDirectory
 
 from rars.baselines import SYSTEMS
 from rars.config import Recipe
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 from rars.evaluation import Comparison, PerQuery
 from rars.evaluation import compare as paired
 from rars.pipeline.evaluation import Evaluation, evaluate
 from rars.pipeline.training import train
 from rars.progress import SILENT, Tell
 from rars.runs import Run
+from rars.systems import check_texts
 
 Compared = Run | Evaluation | PerQuery | str | Path
 PRIMARY = ("Recall@100", "nDCG@10")
@@ -38,12 +39,29 @@ def compare(
     A system is a run folder, an evaluation, or the name of one that is made on the spot for the dataset and
     the embedder of the first run (``bm25``, ``dense``, ``fusion``). A mapping gives them names of its own.
     """
+    _check(systems, rules, reference, measures)
     named = systems if isinstance(systems, Mapping) else {_name(one): one for one in systems}
     found: dict[str, PerQuery] = {}
     for name, one in named.items():
         for label, values in _measured(name, one, named.values(), rules, split, tell):
             found[label] = values
     return paired(found, measures=list(measures), reference=reference)
+
+
+def _check(systems: object, rules: object, reference: object, measures: object) -> None:
+    """Refuse what is no system, before any is opened."""
+    if not isinstance(systems, Mapping | Sequence) or isinstance(systems, str | bytes):
+        raise expected("systems", "a list of systems or a mapping of names to systems", systems)
+    for one in systems.values() if isinstance(systems, Mapping) else systems:
+        if not isinstance(one, Run | Evaluation | PerQuery | str | Path):
+            raise expected("A system", "a run folder, an evaluation, or a name such as 'bm25'", one)
+    if isinstance(systems, Mapping):
+        check_texts("systems", list(systems), each="A name")
+    if rules is not None:
+        check_texts("rules", rules, "a list of names of rules", each="A name")
+    if not isinstance(reference, str | None):
+        raise expected("reference", "text or None", reference)
+    check_texts("measures", measures, "a list of names of measures", each="A name")
 
 
 def _name(one: Compared) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rars import places
+from rars.data import Dataset
 from rars.data.checking import Checked, check_folder, summary_of_stored
 from rars.data.esci import make_esci
 from rars.data.importing import Tables, import_tables
@@ -15,8 +17,19 @@ from rars.data.problems import ProblemsFound
 from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.progress import SILENT, Tell
+from rars.runs import refuse_foreign
 
-__all__ = ["Checked", "ProblemsFound", "Tables", "check", "esci", "import_", "nq320k", "shop"]
+__all__ = [
+    "Checked",
+    "ProblemsFound",
+    "Tables",
+    "check",
+    "demo",
+    "esci",
+    "import_",
+    "nq320k",
+    "shop",
+]
 
 
 def import_(
@@ -87,3 +100,20 @@ def shop(
             advance=advance,
         )
     return summary_of_stored(folder)
+
+
+def demo(out: Path, *, size: str, locale: str, seed: int, tell: Tell = SILENT) -> Dataset:
+    """The shop of a demo, made or found there; what the demo could not go on from is refused before."""
+    folder, run = out / "shop", out / "run"
+    for part in (folder, run, out / "experiments"):
+        places.target(part)
+    if not (run / "manifest.json").exists():
+        refuse_foreign(run)
+    if folder.exists():
+        # Writing another shop here would pull the data from under the runs made from it.
+        known = Dataset.load(folder).facts
+        if (str(known.get("size")), known.get("locale"), known.get("seed")) != (size, locale, seed):
+            raise RarsError(f"{out} holds the demo of another shop; choose another --out.")
+    else:
+        shop(folder, size=size, locale=locale, seed=seed, tell=tell)
+    return Dataset.load(folder)

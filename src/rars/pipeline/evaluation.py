@@ -19,7 +19,7 @@ from rars.evaluation.tables import Block, Cell, Row, Table, html
 from rars.pipeline.opening import open_system
 from rars.progress import SILENT, Tell
 from rars.runs import Run
-from rars.systems import System
+from rars.systems import System, check_texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,8 @@ def evaluate(
     ``eligible`` leaves out queries that the dataset does not call eligible (the paper's protocol on ESCI).
     """
     run = Run.of(run)
+    if rules is not None:
+        check_texts("rules", rules, "a list of names of rules", each="A name")
     dataset = run.dataset()
     system = open_system(run.folder)
     listed = _rules(system, rules, run, tell)

@@ -20,7 +20,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -245,10 +245,14 @@ class _Run:
         plan, loop = self.plan, self.plan.loop
         if at.epoch >= plan.first + loop.epochs:
             return at  # done before: the journal may tell of later phases already
-        journal = None
-        if self.rank == 0:
-            path = plan.folder / "journal.jsonl"
-            journal = Journal(path, at.step, board=plan.settings.tensorboard)
+        if self.rank:
+            return self._epochs(at, None)
+        path = plan.folder / "journal.jsonl"
+        with closing(Journal(path, at.step, board=plan.settings.tensorboard)) as journal:
+            return self._epochs(at, journal)
+
+    def _epochs(self, at: Position, journal: Journal | None) -> Position:
+        plan, loop = self.plan, self.plan.loop
         started, pairs = time.monotonic(), 0.0
         while at.epoch < plan.first + loop.epochs:
             self._mine(at)
@@ -274,8 +278,6 @@ class _Run:
                 self._maybe_save(at)
             at = self._validated(replace(at, epoch=at.epoch + 1, batch=0), journal)
         self._save(at)
-        if journal is not None:
-            journal.close()
         return at
 
     def _batches(self, epoch: int) -> list[Drawn]:

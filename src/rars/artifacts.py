@@ -136,6 +136,11 @@ def digest_json(value: object) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Replace a small file atomically: a reader sees all of the old text or all of the new."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same for any content."""
     path = Path(os.path.realpath(path))
     temporary = _unique(path)
     while temporary.exists():
@@ -144,9 +149,9 @@ def write_text(path: Path, text: str) -> None:
     try:
         made = make_parents(path)
         _sweep(path)
-        with temporary.open("w", encoding="utf-8") as stream:
+        with temporary.open("wb") as stream:
             _lock(stream.fileno(), fcntl.LOCK_EX)
-            stream.write(text)
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
             temporary.replace(path)

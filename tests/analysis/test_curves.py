@@ -48,8 +48,18 @@ def test_every_term_has_a_panel_and_the_rates_have_the_last(tmp_path, drawn):
     path = tmp_path / "figures" / "curves.png"
     found = curves.draw(journal(tmp_path, lines), path, {"leaf": "Leaf", "tree": "Tree"})
     assert path.read_bytes().startswith(b"\x89PNG")
-    assert found == {"plot": str(path), "steps": 100, "last": lines[-1]}
+    assert found == {"plot": str(path), "steps": 100, "last": lines[-1], "clipped": None}
     assert drawn == [("Leaf", [100, 50]), ("Tree", [100, 50]), ("learning rate", [100])]
+
+
+def test_the_gradients_panel_says_how_many_steps_were_clipped(tmp_path, drawn):
+    lines = [
+        step(n, leaf=1.0) | {"gradient_norm": float(n), "clipped": float(n > 3)}
+        for n in range(1, 5)
+    ]
+    found = curves.draw(journal(tmp_path, lines), tmp_path / "curves.png", {"leaf": "Leaf"})
+    assert found["clipped"] == 0.25
+    assert drawn[1][0] == "gradient norm, clipped in 25 % of steps"
 
 
 def test_phases_with_terms_of_their_own_each_draw_what_they_have(tmp_path, drawn):
@@ -92,5 +102,5 @@ def test_the_journal_of_a_run_is_drawn(run_of, tmp_path, drawn):
     run = run_of("rars")
     terms = curves.titles(run.recipe())
     found = curves.draw(run.folder / "journal.jsonl", tmp_path / "curves.png", terms)
-    assert len(drawn) == len(terms) + 1
+    assert len(drawn) == len(terms) + 2
     assert found["steps"] == run.manifest()["steps"]["model"]["steps"]

@@ -297,3 +297,20 @@ def test_a_run_without_identifiers_gives_none(rars, home, tmp_path, source, word
     line = taking_over(home, tmp_path / "run")
     with pytest.raises(RarsError, match=words):
         rars(*line[:-1], home / source)
+
+
+def test_a_run_of_an_earlier_version_says_what_to_do_and_doing_it_helps(rars, home, tmp_path):
+    """Earlier versions kept no recipe beside the model."""
+    run = tmp_path / "words"
+    shutil.copytree(home / "bm25", run, symlinks=True)
+    (run / "model" / "recipe.toml").unlink()
+    manifest = run / "model" / "manifest.json"
+    sealed = json.loads(manifest.read_text())
+    del sealed["files"]["recipe.toml"]
+    manifest.write_text(json.dumps(sealed))
+    with pytest.raises(RarsError, match=r"model/recipe\.toml; train it again: (.*)$") as refused:
+        rars("search", run, "mug")
+    words = str(refused.value).rpartition("train it again: rars ")[2].split()
+    assert words == ["train", "bm25", "--data", str(home / "shop"), "--out", str(run)]
+    rars(*words)
+    assert rars("search", run, "mug", "--json").out

@@ -12,9 +12,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from rars.data import Dataset
 from rars.data.shop import LOCALES, make_shop
 from rars.data.shop.lexicon import lexicon
 from rars.data.shop.world import world
+from rars.errors import RarsError
 
 FAMILY = {
     device: family
@@ -166,3 +168,32 @@ def test_all_kinds_of_conditions_occur(tmp_path: Path) -> None:
     grades = [g for judged in small.judged.values() for g in judged.values()]
     assert min(grades.count(3), grades.count(2), grades.count(0)) > 0.15 * len(grades)
     assert grades.count(1) > 0.03 * len(grades)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_complements_are_judged_in_the_share_of_queries_asked_for(
+    tmp_path: Path, share: float
+) -> None:
+    make_shop(tmp_path / "all", size="small")
+    make_shop(tmp_path / "some", size="small", complements=share)
+    every, some = (Dataset.load(tmp_path / name) for name in ("all", "some"))
+
+    def complements(data: Dataset) -> set[int]:
+        judged = data.judgments
+        return set(judged.query[judged.grade == 1].tolist())
+
+    def others(data: Dataset) -> set[tuple[int, int, int]]:
+        judged = data.judgments
+        kept = judged.grade > 1
+        columns = (judged.query[kept], judged.item[kept], judged.grade[kept])
+        return set(zip(*(c.tolist() for c in columns), strict=True))
+
+    assert complements(some) <= complements(every)
+    assert len(complements(some)) / len(complements(every)) == pytest.approx(share, abs=0.1)
+    assert others(some) == others(every), "nothing else changes"
+
+
+def test_an_impossible_share_of_complements_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(RarsError, match="between 0 and 1, not 1.5"):
+        make_shop(tmp_path / "shop", size="tiny", complements=1.5)
+    assert not (tmp_path / "shop").exists()

@@ -166,3 +166,17 @@ def test_verifying_computes_means_and_intervals_again(world, files, end):
     stored.seal(files, {key: one for key, one in numbers.items() if key != "digest"})
     with pytest.raises(RarsError, match=r"test-plain\.json says .*MRR@100 = "):
         stored.verify(files, world)
+
+
+@pytest.mark.parametrize(
+    "mark", [*map(chr, range(0x21)), *"%\x85\xa0\u1680\u2007\u2028\u2029\u3000", "\r\n"]
+)
+def test_what_an_id_holds_is_no_hindrance_to_verifying(tmp_path, mark):
+    """Line breaks and blanks of every kind stand escaped in the files, as outside tools divide them."""
+    pytest.importorskip("ir_measures")
+    items, queries = [f"w{mark}1", "x", f"y{mark}", f"{mark}z"], [f"la{mark}mp", "mug"]
+    judged = [(queries[0], items[2], 3), (queries[0], items[3], 1), ("mug", "x", 3)]
+    world = make_dataset(tmp_path / "data", items, queries, judged)
+    stored.evaluated(Fixed(items), tmp_path / "results", world, "test")
+    files = stored.Files.of(tmp_path / "results", "test", "plain")
+    assert stored.verify(files, world)["MRR@100"] == pytest.approx((1 / 3 + 1 / 2) / 2)

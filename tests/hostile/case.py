@@ -3,18 +3,45 @@
 from __future__ import annotations
 
 import random
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from rars.errors import RarsError
 
 
 class Case(NamedTuple):
-    """What is tried, for a message, and the trial: it returns, or raises a ``RarsError``."""
+    """What is tried, for a message, and the trial: it returns, or raises a ``RarsError``.
+
+    ``given``  the input as plain JSON values, from which its area makes the case again; None where it cannot
+               be said so: the case is then that of a seed and a number
+    """
 
     name: str
     run: Callable[[], object]
+    given: dict[str, Any] | None = None
+
+
+apart = False
+"""Whether what cases are made from is made in another process: one that has trained cannot be forked well."""
+
+
+def made(prefix: str, make: Callable[[Path], object]) -> Path:
+    """A new folder and what ``make`` puts there."""
+    home = Path(tempfile.mkdtemp(prefix=prefix))
+    if not apart:
+        make(home)
+        return home
+    from tests.hostile.killpoints import forked
+
+    def made_there() -> int:
+        make(home)
+        return 0
+
+    assert forked(made_there) == 0, f"{home} could not be made"
+    return home
 
 
 Cases = Callable[[random.Random], Iterator[Case]]

@@ -11,7 +11,7 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from rars.errors import RarsError
 from rars.search.retriever import Retriever
 from rars.systems import search
 from tests.hostile import recipes
-from tests.hostile.case import Case
+from tests.hostile.case import Case, made
 from tests.search.trained import make_run
 
 VALUES: tuple[Any, ...] = (
@@ -37,8 +37,8 @@ NUMBERS = (0, -1, 1, 2**31 - 1, -(2**31), 10**6)
 @cache
 def sound() -> Path:
     """A run trained for a moment, once a process; its files as plain folders."""
-    home = Path(tempfile.mkdtemp(prefix="hostile-"))
-    return make_run(home, "run", "training.epochs=1", "search.width=4")
+    changes = ("training.epochs=1", "search.width=4")
+    return made("hostile-", lambda home: make_run(home, "run", *changes)) / "run"
 
 
 def _digests(folder: Path) -> dict[str, str]:
@@ -132,17 +132,16 @@ def tamper(rng: random.Random, run: Path) -> str:
     return f"{name} changed ({hash(state) & 0xFFFF:04x})"
 
 
-def _opened(seed: int, sealed: bool, again: Path) -> None:
-    """Tamper with a copy as the seed says; open it and search; nothing in it may change."""
-    rng = random.Random(seed)
-    shutil.rmtree(again, ignore_errors=True)
-    shutil.copytree(sound(), again)
-    done = tamper(rng, again)
+def _opened(how: Callable[[Path], str], sealed: bool, place: Path) -> None:
+    """Tamper with a copy; open it and search; nothing in it may change."""
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(sound(), place)
+    done = how(place)
     if sealed:
-        reseal(again)
-    before = _digests(again)
+        reseal(place)
+    before = _digests(place)
     try:
-        found = search(Retriever.load(again), "red mug 2 l", k=5)
+        found = search(Retriever.load(place), "red mug 2 l", k=5)
         assert all(np.isfinite([hit.score for hit in found]))
     except RarsError:
         raise
@@ -150,7 +149,7 @@ def _opened(seed: int, sealed: bool, again: Path) -> None:
         error.add_note(done)
         raise
     finally:
-        assert _digests(again) == before, f"{done}: opening changed the run"
+        assert _digests(place) == before, f"{done}: opening changed the run"
 
 
 def cases(rng: random.Random) -> Iterator[Case]:
@@ -159,4 +158,44 @@ def cases(rng: random.Random) -> Iterator[Case]:
     while True:
         seed, sealed = rng.randrange(2**32), rng.random() < 0.8
         how = "sealed again" if sealed else "not sealed"
-        yield Case(f"folder tampered by seed {seed}, {how}", partial(_opened, seed, sealed, place))
+        yield Case(
+            f"folder tampered by seed {seed}, {how}",
+            partial(_opened, partial(_by_seed, seed), sealed, place),
+            {"seed": seed, "sealed": sealed},
+        )
+
+
+def _by_seed(seed: int, run: Path) -> str:
+    return tamper(random.Random(seed), run)
+
+
+def _by_hand(given: dict[str, Any], run: Path) -> str:
+    """One field of a JSON file, or one number, the length or the type of an array, or bytes as they are."""
+    path = run / given["path"]
+    if "field" in given:
+        table = json.loads(path.read_text(encoding="utf-8"))
+        place = table
+        for key in given["field"][:-1]:
+            place = place[key]
+        place[given["field"][-1]] = given["value"]
+        path.write_text(json.dumps(table), encoding="utf-8")
+    elif "bytes" in given:
+        path.write_bytes(given["bytes"].encode("latin-1"))
+    else:
+        values = np.load(path)
+        if "length" in given:
+            values = values[: given["length"]]
+        if "dtype" in given:
+            values = values.astype(given["dtype"])
+        if "at" in given:
+            values = values.copy()
+            values.reshape(-1)[given["at"]] = given["value"]
+        np.save(path, values)
+    return f"{given!r:.300}"
+
+
+def again(given: dict[str, Any]) -> Case:
+    """A run tampered with by a seed, or as is said."""
+    how = partial(_by_seed, given["seed"]) if "seed" in given else partial(_by_hand, given)
+    place = Path(tempfile.mkdtemp(prefix="hostile-")) / "run"
+    return Case(f"folder {given!r:.300}", partial(_opened, how, given.get("sealed", True), place))

@@ -220,7 +220,7 @@ def forked(work: Callable[[], int]) -> int:
     try:
         code = work()
     except BaseException as error:  # whatever it is, it must not return into the parent's code
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        print(f"{type(error).__name__}: {error}", file=sys.__stderr__)
         code = 2 if type(error).__name__ == "RarsError" else 98
     finally:
         sys.stderr.flush()
@@ -234,7 +234,11 @@ def command(home: Path, words: str, shim: Shim | None = None, counts: Path | Non
     os.chdir("/")
     if shim is not None:
         shim.install()
-    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
         code = app(words.format(home=home).split(), standalone_mode=False)
     if shim is not None and counts is not None:
         shim.quiet = True
@@ -308,6 +312,7 @@ def killed(world: World, case: Case, sample: int | None = None) -> Outcome:
     chosen = range(1, points + 1)
     if sample is not None and sample < points:
         chosen = [1 + round(n * (points - 1) / max(1, sample - 1)) for n in range(sample)]
+    _warm(world)
     wrong = []
     for point in chosen:
         found = _one(world, case, point, old, new)
@@ -343,10 +348,22 @@ def _one(
     return None
 
 
+def _warm(world: World) -> None:
+    """Read a catalogue once, as every command does: what is compiled for it need not be in each fork."""
+    from rars.data import Dataset
+    from rars.search.rehearsal import rehearse
+
+    if (world.work / "shop").exists():
+        rehearse(Dataset.load(world.work / "shop"), levels=3)
+
+
 def load() -> None:
     """Import what commands use, once."""
+    import accelerate  # noqa: F401
+    import pandas  # noqa: F401
     import safetensors.torch  # noqa: F401
     import torch
+    import transformers.models.t5.modeling_t5  # noqa: F401
 
     import rars.cli
     import rars.pipeline.evaluation

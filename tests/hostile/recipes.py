@@ -107,6 +107,19 @@ def cases(rng: random.Random) -> Iterator[Case]:
         yield Case(
             f"recipe {name!r} {size!r} {protocol!r} {changes!r}",
             partial(_changed, name, size, protocol, changes),
+            {"recipe": name, "size": size, "protocol": protocol, "changes": changes},
         )
         content = _file(rng, _plain(Recipe.resolve(rng.choice(NAMES[:5])).model_dump()))
-        yield Case(f"recipe file {content!r}", partial(_from_file, content))
+        yield Case(
+            f"recipe file {content!r}",
+            partial(_from_file, content),
+            {"file": content.decode("latin-1")},
+        )
+
+
+def again(given: dict[str, Any]) -> Case:
+    """A file, its bytes as Latin-1, or a recipe by name with changes."""
+    if "file" in given:
+        return Case("recipe file", partial(_from_file, given["file"].encode("latin-1")))
+    named = (given["recipe"], given.get("size"), given.get("protocol"), given.get("changes", []))
+    return Case(f"recipe {given!r:.300}", partial(_changed, *named))

@@ -367,4 +367,23 @@ def cases(rng: random.Random) -> Iterator[Case]:
             kind = rng.choice(list(_KINDS))
             sound = _KINDS[kind](rows)
             contents[f"{name}.{kind}"] = _damaged(rng, sound) if rng.random() < 0.5 else sound
-        yield Case(f"files {contents!r:.1500}", partial(_from_files, contents))
+        named = {name: content.decode("latin-1") for name, content in contents.items()}
+        yield Case(f"files {contents!r:.1500}", partial(_from_files, contents), {"files": named})
+
+
+def again(given: dict[str, Any]) -> Case:
+    """Files by their names, bytes as Latin-1 and those not named sound; or tables in memory."""
+    if "files" not in given:
+        tables = [
+            given.get("items", _ITEMS),
+            given.get("queries", _QUERIES),
+            given.get("judgments"),
+        ]
+        return Case(f"memory {given!r:.300}", partial(_in_memory, *tables))
+    contents = {}
+    for name, rows in (("items", _ITEMS), ("queries", _QUERIES), ("judgments", _JUDGED)):
+        mine = {one: text for one, text in given["files"].items() if one.startswith(name)}
+        contents |= {one: text.encode("latin-1") for one, text in mine.items()} or {
+            f"{name}.csv": _csv(rows)
+        }
+    return Case(f"files {given!r:.300}", partial(_from_files, contents))

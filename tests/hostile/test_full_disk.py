@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from rars import artifacts
+from rars.analysis import figures
 from rars.cli import app
 from rars.errors import RarsError
 from rars.model import saving
@@ -78,6 +79,27 @@ def test_a_journal_without_room_is_one_sentence_and_keeps_its_whole_lines(disk):
     lines = read(disk / "journal.jsonl")
     assert [line["step"] for line in lines] == list(range(1, len(lines) + 1))
     assert len(lines) > 500
+
+
+def test_a_figure_without_room_is_one_sentence_and_the_one_before_stays(disk):
+    path = disk / "results" / "curves.png"
+
+    def draw(text):
+        with figures.figure(path, panels=1) as (axis,):
+            axis.set_title(text)
+
+    draw("before")
+    before = path.read_bytes()
+    with (disk / "filler").open("wb") as stream, pytest.raises(OSError):  # noqa: PT011
+        stream.write(bytes(2_000_000))
+    with pytest.raises(
+        RarsError, match=r"curves\.png could not be written: no space left on device"
+    ):
+        draw("after")
+    assert [(one.name, one.read_bytes()) for one in path.parent.iterdir()] == [(path.name, before)]
+    (disk / "filler").unlink()
+    draw("after")
+    assert path.read_bytes() != before
 
 
 def test_a_training_goes_on_when_there_is_room_again(tmp_path, monkeypatch):

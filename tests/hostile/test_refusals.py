@@ -35,9 +35,15 @@ def home(tmp_path_factory):
             app(words.split(), standalone_mode=False)
         (folder / "thesis").mkdir()
         (folder / "thesis" / "years.tex").write_text("of work")
+        (folder / "half" / "run").mkdir(parents=True)
+        (folder / "half" / "run" / "years.tex").write_text("of work")
+        (folder / "full" / "experiments").parent.mkdir()
+        (folder / "full" / "experiments").touch()
         known = Dataset.load(folder / "shop").item_ids[0].as_py()
         (folder / "known.jsonl").write_text(json.dumps({"id": known, "title": "x"}) + "\n")
         (folder / "unknown.jsonl").write_text(json.dumps({"id": "?", "title": "x"}) + "\n")
+        asked = [{"id": "q", "text": "x"}]
+        Dataset.of([{"id": "a", "title": "x"}], asked).save(folder / "mine" / "shop")
         yield folder
 
 
@@ -81,6 +87,15 @@ REFUSED = [
     "index {thesis}",
     "evaluate {ids}",
     "evaluate {run} --rule sideways",
+    "evaluate {run} --rule ar,sideways",
+    "compare {words} {run} --rule hybrid --reference hybrid",
+    "compare {words} {run} --measures Recall@100,taste",
+    "compare {words} {run} {nowhere}",
+    "compare {words} {run} --markdown {known}/table.md",
+    "compare {words} {run} --markdown {thesis}",
+    "compare {words} {run} --rule ar,sideways",
+    "compare bm25 {run} --reference nobody",
+    "compare {words} {run} --split nowhere",
     "evaluate {run} --split nowhere",
     "evaluate {new}",
     "verify {run}",
@@ -101,12 +116,31 @@ REFUSED = [
     "data import {new} --items {known} --queries {nowhere} --judgments {nowhere}",
     "data import {thesis} --items {known} --queries {known} --judgments {known}",
     "data esci {thesis} --out {new}",
+    "demo --out {known}",
+    "demo --out {new} --size 0",
+    "demo --out {new} --size three",
+    "demo --out {new} --locale tlh",
+    "demo --out {new} --epochs 0",
+    "demo --out {home} --size tiny",  # which holds another shop
+    "demo --out {mine}",  # a dataset that is no shop
+    "demo --out {half} --size tiny",  # no run is in the place of its run
+    "demo --out {full} --size tiny",
+    "plot {run} --out {known}/x.png",
+    "plot {run} --out {new}/x.docx",
+    "analyze {run} ambiguity --split nowhere",
+    "inspect {run} --plot {new}/x.docx",
+    "inspect {words}",
 ]
 
 
 def places(home, tmp_path):
     names = {path.stem: path for path in home.iterdir() if not path.name.startswith(".")}
-    return names | {"new": tmp_path / "a" / "new", "nowhere": tmp_path / "nowhere", "quick": QUICK}
+    return names | {
+        "new": tmp_path / "a" / "new",
+        "nowhere": tmp_path / "nowhere",
+        "quick": QUICK,
+        "home": home,
+    }
 
 
 @pytest.mark.parametrize("words", REFUSED)
@@ -174,12 +208,18 @@ def test_who_would_write_is_told_who_works_there_and_readers_go_on(home, taken):
         f"evaluate {run}",
         f"catalog add {run} {home}/unknown.jsonl",
         f"catalog rollback {run}",
+        f"inspect {run}",
+        f"analyze {run} ambiguity",
+        f"plot {run}",
+        f"plot {run} --out {run}/elsewhere.svg",
     ):
         with pytest.raises(RarsError, match=rf"is being changed by process {pid} \("):
             app(words.split(), standalone_mode=False)
-    for words in (f"search {run} shoes", f"catalog log {run}"):
+    beside = run.parent / "curves.svg"
+    for words in (f"search {run} shoes", f"catalog log {run}", f"plot {run} --out {beside}"):
         app(words.split(), standalone_mode=False)
     assert everything(run) == before
+    assert beside.read_bytes().startswith(b"<?xml")
 
 
 # -- what was stored -------------------------------------------------------------------------------

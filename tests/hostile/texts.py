@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -205,8 +206,6 @@ def catalogue(rng: random.Random, rows: int, pieces: Sequence[Sequence[str]]) ->
 
 def index_of(rng: random.Random, pieces: Sequence[Sequence[str]]) -> EvidenceIndex:
     """An index of a few hostile items, with every extractor there is."""
-    from rars.data import Dataset
-
     items = [
         {
             **row,
@@ -215,8 +214,14 @@ def index_of(rng: random.Random, pieces: Sequence[Sequence[str]]) -> EvidenceInd
         }
         for row in catalogue(rng, 40, pieces).to_pylist()
     ]
+    return _indexed(items)
+
+
+def _indexed(items: list[dict[str, Any]]) -> EvidenceIndex:
+    from rars.data import Dataset
+
     dataset = Dataset.of(items, [{"id": "q", "text": "x"}])
-    tree = PrefixTree.build(np.arange(40)[:, None] // [8, 1] % 8)
+    tree = PrefixTree.build(np.arange(len(items))[:, None] // [8, 1] % 8)
     return EvidenceIndex.build(dataset, tree, extractors=[make() for make in EXTRACTORS.values()])
 
 
@@ -254,6 +259,21 @@ def cases(rng: random.Random) -> Iterator[Case]:
         index = index_of(rng, pieces)
         for _ in range(300):
             text, language = text_of(rng, pieces), rng.choice((None, "en", "es", "ja"))
-            yield Case(f"text {text!r} ({language})", partial(_read, text, index, language))
+            yield Case(
+                f"text {text!r} ({language})",
+                partial(_read, text, index, language),
+                {"text": text, "language": language},
+            )
         rows = catalogue(rng, rng.choice((1, 2, 20)), pieces)
         yield Case(f"items {rows.to_pylist()!r}", partial(_scan, rows))
+
+
+def again(given: dict[str, Any]) -> Case:
+    """A text read, against an index of items that are given or hostile by themselves."""
+
+    def run() -> None:
+        items = given.get("items")
+        index = _indexed(items) if items else index_of(random.Random(0), _pieces())
+        _read(given["text"], index, given.get("language"))
+
+    return Case(f"text {given['text']!r:.300}", run)

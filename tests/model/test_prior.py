@@ -130,16 +130,14 @@ def test_a_model_without_a_part_of_its_own_is_the_reconstruction_retriever(ragge
         assert (np.diff(found.scores[query][: len(paths)]) <= 0).all()
 
 
-@pytest.mark.parametrize("skip_decided", [False, True])
+@pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("ragged", [False, True])
-def test_training_and_search_see_the_same_probabilities(ragged, skip_decided):
+def test_training_and_search_see_the_same_probabilities(ragged, local):
     # The packed likelihood of all pairs is the sum of what an unpruned search gives their identifiers.
     example = Example(ragged=ragged)
     model, _ = model_with_prior(example)
     measure = model.prior.measure(example.tree, example.vocabulary)
-    data = example.data(
-        projected=example.vectors, measure=measure, skip_decided=skip_decided, with_siblings=True
-    )
+    data = example.data(projected=example.vectors, measure=measure, local=local, with_siblings=True)
     batch = pack(data, np.arange(7))
     assert batch.projected is None
     with torch.no_grad():

@@ -30,7 +30,7 @@ from tests.model.small import Example, retriever
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-WHOLE, PER_TOKEN, NONE = PerToken(per_token=False), PerToken(), NoSettings()
+WHOLE, PER_TOKEN, NONE = PerToken(), PerToken(per_token=True), NoSettings()
 
 
 def ready(seed=0, siblings="all", n_siblings=32, **kinds):
@@ -319,12 +319,14 @@ def test_category_losses_equal_their_equations():
                 con = con - sum(log_s[present.index(node)] for node in own) / len(own)
                 rows += 1
     found_con = category_contrast.loss(found, batch, context, ContrastSettings()).mean
-    torch.testing.assert_close(found_con, con / rows)
+    torch.testing.assert_close(found_con, con / 7)
+    per_level = category_contrast.loss(found, batch, context, ContrastSettings(per_level=True))
+    torch.testing.assert_close(per_level.mean, con / rows)
 
 
 def test_a_uniqueness_suffix_can_be_left_out_of_the_tree_loss():
     _, _, batch, found, context, settings = ready(siblings="all")
-    short = dataclasses.replace(batch, refinements=batch.refinements[:2])
+    short = dataclasses.replace(batch, trees=batch.trees[:2])
     expected = tree.loss(found, short, context, settings).mean
     found_loss = tree.loss(found, batch, dataclasses.replace(context, tree_depths=2), settings).mean
     torch.testing.assert_close(found_loss, expected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rars import Dataset, Recipe, train
+from rars import Dataset, Recipe, compare, evaluate, identify, train
 from rars.errors import RarsError
 from rars.systems import Query, check_k, search_many
 
@@ -114,3 +114,45 @@ def test_training_takes_a_dataset_and_a_recipe(tmp_path):
     with pytest.raises(RarsError, match="is a file"):
         train(dataset, recipe, tmp_path / "file" / "run")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_identifying_takes_a_dataset_and_a_recipe(tmp_path):
+    dataset, recipe = Dataset.of(MUGS, ASKED), Recipe.resolve("rars", size="tiny")
+    for wrong in ("folder", None, MUGS):
+        with pytest.raises(
+            RarsError, match=r"dataset must be a Dataset \(see Dataset\.load\), not "
+        ):
+            identify(wrong, recipe, tmp_path / "run")
+    with pytest.raises(RarsError, match="recipe must be a Recipe"):
+        identify(dataset, "rars", tmp_path / "run")
+    for out, words in ((5, "must be given as text"), ("n" * 250, "has 250 bytes")):
+        with pytest.raises(RarsError, match=words):
+            identify(dataset, recipe, out)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("run", [5, None, ["runs/a"], b"x", Dataset])
+def test_what_is_evaluated_is_a_run(run):
+    with pytest.raises(RarsError, match="A run folder must be given as text or a path, not "):
+        evaluate(run)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"systems": 5}, r"systems must be a list of systems or a mapping .*, not 5 \(int\)"),
+        ({"systems": "bm25"}, "systems must be a list of systems or a mapping"),
+        ({"systems": None}, "systems must be a list of systems or a mapping"),
+        ({"systems": ["bm25", 5]}, "A system must be a run folder, an evaluation, or a name"),
+        ({"systems": {"a": None}}, "A system must be a run folder"),
+        ({"systems": {3: "bm25"}}, "A name of systems must be text, not 3"),
+        ({"rules": "ar"}, "rules must be a list of names of rules, not 'ar'"),
+        ({"rules": [1]}, "A name of rules must be text, not 1"),
+        ({"reference": 3}, "reference must be text or None, not 3"),
+        ({"measures": "nDCG@10"}, "measures must be a list of names of measures"),
+    ],
+)
+def test_a_comparison_of_wrong_things_is_one_sentence(options, words):
+    asked = {"systems": ["bm25", "dense"]} | options
+    with pytest.raises(RarsError, match=words):
+        compare(asked.pop("systems"), **asked)

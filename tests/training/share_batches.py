@@ -9,13 +9,14 @@ import safetensors.torch
 import torch
 
 from rars.config import TrainingSettings
-from rars.training import loop
+from rars.training import loop, packing
 from rars.training.sampler import QueryRange
 from tests.model.small import Example, retriever, terms
 
 
 def main() -> None:
     torch.set_default_dtype(torch.float64)
+    packing._PART = 7  # several parts a batch, and not equally many in both processes
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     example = Example(queries=40)
@@ -23,7 +24,7 @@ def main() -> None:
         retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0),
         terms("full-sid", "category-class", "category-contrast", "tree", rank=8, n_siblings=2),
     )
-    settings = TrainingSettings(epochs=3, pairs=40, learning_rate=1e-3)
+    settings = TrainingSettings(epochs=3, pairs=40, learning_rate=1e-3, batching=sys.argv[2])
     taken = (QueryRange(0, 40),)
     plan = loop.Plan(example.data(), taken, settings, settings, folder, source="test")
     accelerator = loop.make_accelerator(settings)

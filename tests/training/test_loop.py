@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rars.config import LoopSettings, TrainingSettings
+from rars.errors import Stopped
 from rars.model.decoder import Decoder
 from rars.model.encoder import QueryEncoder
 from rars.model.identifier_model import IdentifierModel
@@ -201,3 +202,21 @@ def test_a_phase_that_is_done_touches_neither_journal_nor_checkpoint(tmp_path):
     assert loop.train(again, plan) == at
     assert journal.read_text() == before
     assert loop.train(again, replace(plan, name="other", first=at.epoch, step=at.step)).epoch == 6
+
+
+def test_a_stopped_training_closes_its_journal(tmp_path, monkeypatch):
+    opened = []
+
+    class Watched(loop.Journal):
+        def __init__(self, *given, **rest):
+            super().__init__(*given, **rest)
+            opened.append(self._stream)
+
+    def stop(values):
+        raise Stopped("enough")
+
+    monkeypatch.setattr(loop, "Journal", Watched)
+    example = alike()
+    with pytest.raises(Stopped):
+        loop.train(model_of(example), plan_of(example, tmp_path), report=stop)
+    assert [stream.closed for stream in opened] == [True]

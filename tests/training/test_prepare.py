@@ -77,12 +77,16 @@ def test_share_is_so_many_item_texts_for_each_judged_query_and_weight_what_each_
     judged = indexed.judged.stop
     taken = indexed.taken(loop)
     assert taken == (indexed.judged, indexed.indexing._replace(sample=round(0.5 * judged)))
-    drawn = np.concatenate(batches(indexed.data, taken, pairs=64, seed=0, epoch=0))
+    drawn = np.concatenate(
+        [one.queries for one in batches(indexed.data, taken, pairs=64, seed=0, epoch=0)]
+    )
     assert len(np.unique(drawn)) == len(drawn) == judged + round(0.5 * judged)
     weight = indexed.weighted(loop).weight
     assert set(weight[:judged]) == {1.0}
     assert set(weight[judged:]) == {0.25}
-    other = np.concatenate(batches(indexed.data, taken, pairs=64, seed=0, epoch=1))
+    other = np.concatenate(
+        [one.queries for one in batches(indexed.data, taken, pairs=64, seed=0, epoch=1)]
+    )
     assert set(other.tolist()) != set(drawn.tolist()), "each epoch draws others"
 
 
@@ -90,7 +94,9 @@ def test_share_is_so_many_item_texts_for_each_judged_query_and_weight_what_each_
 def test_without_judged_queries_share_is_of_the_item_texts(indexed, share, times):
     loop = recipe_of("training.judged=false", f"training.indexing.share={share}").training
     taken = indexed.taken(loop)
-    drawn = np.concatenate(batches(indexed.data, taken, pairs=64, seed=0, epoch=0))
+    drawn = np.concatenate(
+        [one.queries for one in batches(indexed.data, taken, pairs=64, seed=0, epoch=0)]
+    )
     items = indexed.indexing.stop - indexed.indexing.start
     assert len(drawn) == max(1, round(times * items))
     assert drawn.min() >= indexed.indexing.start

@@ -153,7 +153,7 @@ def test_a_catalogue_without_judged_queries_trains_on_pseudo_queries_alone(shop)
     assert prepared.judged.stop == 0
     taken = prepared.taken(wanted.phases[0].loop)
     found = batches(prepared.data, taken, pairs=64, seed=0, epoch=0)
-    assert sorted(np.concatenate(found)) == list(range(len(prepared.data)))
+    assert sorted(np.concatenate([one.queries for one in found])) == list(range(len(prepared.data)))
 
 
 def test_a_recipe_without_pseudo_queries_says_what_would_train(shop):

@@ -150,7 +150,8 @@ def launched(processes):
     return (sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={processes}", *where)
 
 
-def test_two_processes_give_the_losses_and_weights_of_one(tmp_path):
+@pytest.mark.parametrize("batching", ["pairs", "queries"])
+def test_two_processes_give_the_losses_and_weights_of_one(tmp_path, batching):
     # In float64: Adam turns the rounding of a vanishing gradient into a visible step in float32.
     for processes in (1, 2):
         done = subprocess.run(
@@ -159,6 +160,7 @@ def test_two_processes_give_the_losses_and_weights_of_one(tmp_path):
                 "-m",
                 "tests.training.share_batches",
                 str(tmp_path / str(processes)),
+                batching,
             ],
             env=os.environ | {"OMP_NUM_THREADS": "1"},
             capture_output=True,

@@ -1,15 +1,18 @@
 """One look for every figure, and a safe way to save one.
 
-Owns: the style (fonts, colours, no clutter) and atomic saving. Ignores what is drawn.
+Owns: the style (fonts, colours, no clutter) and that an image is old or new. Ignores what is drawn.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+from rars import artifacts
+from rars.errors import RarsError
 
 BLUE, ORANGE, GREEN, RED, GREY = "#3F6FA6", "#D97706", "#3F8F5B", "#B64E4E", "#6B7280"
 
@@ -39,11 +42,13 @@ def figure(path: Path, panels: int, width: float = 4.2, height: float = 3.2) -> 
     with pyplot.rc_context(_STYLE):
         drawn, axes = pyplot.subplots(1, panels, figsize=(width * panels, height), squeeze=False)
         try:
+            kind = path.suffix.lstrip(".").lower() or "png"
+            if kind not in (known := drawn.canvas.get_supported_filetypes()):
+                raise RarsError(f"{path}: no figure ends in .{kind}, but in {', '.join(known)}.")
             yield axes[0]
             drawn.tight_layout()
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{os.getpid()}.{path.name}")
-            drawn.savefig(temporary, format=path.suffix.lstrip(".") or "png")
-            temporary.replace(path)
+            image = BytesIO()
+            drawn.savefig(image, format=kind)
+            artifacts.write_bytes(path, image.getvalue())
         finally:
             pyplot.close(drawn)

@@ -25,7 +25,7 @@ from rars.model.tree_head import TreeHead
 from rars.objectives import TERMS
 from rars.objectives import tree as tree_loss
 from rars.objectives.common import Context
-from rars.objectives.siblings import HeadSettings
+from rars.objectives.siblings import HeadSettings, head_of
 from rars.progress import Advance
 from rars.runs import Run
 from rars.training import journal
@@ -87,7 +87,7 @@ def _fit(
     settings = recipe.training
     pooled = _pooled(model, data)
     torch.manual_seed(settings.seed)
-    head = TreeHead(pooled.shape[1], data.vocabulary.slots, head_settings.rank)
+    head = head_of(pooled.shape[1], data.vocabulary.slots, head_settings, prepared.codewords)
     optimizer = torch.optim.AdamW(head.parameters(), weight_decay=settings.weight_decay)
     losses: list[float] = []
     for epoch in range(settings.epochs):
@@ -95,7 +95,7 @@ def _fit(
             data, [prepared.judged], pairs=settings.pairs, seed=settings.seed, epoch=epoch
         )
         losses = []
-        for at, queries in enumerate(listed):
+        for at, queries in enumerate(one.queries for one in listed):
             rate = schedule((epoch + (at + 0.5) / len(listed)) / settings.epochs, settings.warmup)
             for group in optimizer.param_groups:
                 group["lr"] = settings.learning_rate * rate

@@ -69,6 +69,11 @@ class Baseline:
         dataset = run.dataset()
         part = artifacts.opening(run.folder / "model", kind=KIND, verify=verify)
         # Its own: while another one is being made, or after a kill, the run's may be of what comes next.
+        if not (part.folder / RECIPE).exists():
+            raise RarsError(
+                f"{run.folder} was made by an earlier version, which kept no {part.folder / RECIPE}; "
+                f"train it again: rars train {run.recipe().name} --data {dataset.where} --out {run.folder}"
+            )
         recipe = Recipe.read(part.folder / RECIPE)
         if part.meta["source"] != source_digest(recipe, dataset):
             raise RarsError(f"{run.folder} was made from other data; train it again.")
@@ -130,7 +135,8 @@ def made(run: Run, recipe: Recipe, dataset: Dataset) -> Facts | None:
     if not folder.exists():
         return None
     part = artifacts.opening(folder, kind=KIND)
-    if part.meta["source"] != source_digest(recipe, dataset):
+    whole = (part.folder / RECIPE).exists()  # earlier versions kept none
+    if not whole or part.meta["source"] != source_digest(recipe, dataset):
         return None
     facts: Facts = part.meta["facts"]
     return facts

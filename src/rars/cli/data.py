@@ -189,6 +189,10 @@ def shop(
     size: Annotated[str, typer.Option(help="tiny, small, demo, or a number of items.")] = "demo",
     locale: Annotated[str, typer.Option(help="en, es or ja.")] = "en",
     seed: Annotated[int, typer.Option(help="Another seed makes another shop.")] = 0,
+    complements: Annotated[
+        float,
+        typer.Option(help="In this share of queries, complements (a case for a phone) are judged."),
+    ] = 1.0,
     as_json: console.Json = False,
 ) -> None:
     """Write the bundled shop: a made-up catalogue with queries and graded judgments.
@@ -197,7 +201,9 @@ def shop(
     """
     from rars.pipeline import datasets
 
-    checked = datasets.shop(folder, size=size, locale=locale, seed=seed, tell=console.tell)
+    checked = datasets.shop(
+        folder, size=size, locale=locale, seed=seed, complements=complements, tell=console.tell
+    )
     title = f"{checked.facts['name']}: written to {folder}"
     console.emit(checked.as_json(), as_json, lambda: _show_summary(title, checked.summary))
 

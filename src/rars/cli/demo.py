@@ -45,17 +45,19 @@ def demo(
     Example: rars demo --out runs/demo
     """
     from rars import Recipe, pipeline
+    from rars.pipeline import datasets
 
     start = time.perf_counter()
+    changes = [] if epochs is None else [f"training.epochs={epochs}"]
+    recipe = Recipe.resolve("rars", size="tiny", changes=changes)
     _title("1  The shop", "a generated catalogue with queries and graded judgments", as_json)
-    dataset = _shop(out / "shop", size, locale, seed)
+    dataset = datasets.demo(out, size=size, locale=locale, seed=seed, tell=console.tell)
     if not as_json:
         console.show(
             f"{dataset.n_items:,} items, {dataset.n_queries:,} queries, "
             f"{len(dataset.judgments):,} judgments."
         )
     _title("2  Identifiers", "residual k-means on sentence vectors: four codes an item", as_json)
-    recipe = Recipe.resolve("rars", size="tiny")
     run = pipeline.identify(dataset, recipe, out / "run", tell=console.tell).run
     looked = pipeline.inspect(run)
     if not as_json:
@@ -66,7 +68,6 @@ def demo(
         console.draw(_drawn(pipeline.walk(run)))
         show_ambiguity(found.profile, found.plot)
     _title("4  Training", "Base and RARS: same seed, same batches, one loss apart", as_json)
-    changes = [] if epochs is None else [f"training.epochs={epochs}"]
     outcome = _trained(dataset, out, changes)
     if not as_json:
         _show_results(outcome)
@@ -94,22 +95,6 @@ def demo(
         _next(out, folder, outcome.folder / "report.html", seconds)
 
     console.emit(payload, as_json, show)
-
-
-def _shop(folder: Path, size: str, locale: str, seed: int) -> Dataset:
-    from rars import Dataset
-    from rars.pipeline import datasets
-
-    if folder.exists():
-        # Writing another shop here would pull the data from under the runs made from it.
-        known = Dataset.load(folder).facts
-        if (str(known["size"]), known["locale"], known["seed"]) != (size, locale, seed):
-            raise RarsError(
-                f"{folder.parent} holds the demo of another shop; choose another --out."
-            )
-    else:
-        datasets.shop(folder, size=size, locale=locale, seed=seed, tell=console.tell)
-    return Dataset.load(folder)
 
 
 def _trained(dataset: Dataset, out: Path, changes: list[str]) -> Outcome:

@@ -62,8 +62,10 @@ def compare(
     Example: rars compare runs/base runs/rars bm25 --rule ar --reference runs/base
     """
     from rars import pipeline
-    from rars.pipeline.showing import shown, write_markdown
+    from rars.pipeline.showing import check_file, shown, write_markdown
 
+    if markdown is not None:
+        check_file(markdown)
     found = pipeline.compare(
         runs,
         rules=_listed(rule),

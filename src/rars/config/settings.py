@@ -234,7 +234,11 @@ class LoopSettings(Section):
     warmup: float = Field(0.01, ge=0, le=1)
     clip: float = Field(1.0, gt=0)
     pairs: PositiveInt = 512
-    """Relevant (query, item) pairs in a batch; a batch is made of whole queries."""
+    """Relevant (query, item) pairs in a batch."""
+    batching: Literal["pairs", "queries"] = "queries"
+    """What a batch is made of. ``pairs``: shuffled single pairs, as Eq. leaf is written; losses over how
+    relevance divides read all relevant items of the queries present. ``queries``: whole queries, each with
+    all its pairs; every query is encoded once an epoch."""
     accumulate: PositiveInt = 1
     keep: Literal["final", "best"] = "final"
     """``best``: the checkpoint with the highest recall on validation queries; never chosen on test data."""

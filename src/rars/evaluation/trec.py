@@ -9,7 +9,8 @@ Outside tools ignore the rank: they sort by score, in 32-bit floats, and break t
 So scores are written strictly falling: a score that would not be below the one before it is lowered to the
 next 32-bit number. Runs are read as trec_eval reads them: by falling score, then by falling item id.
 
-White space and % in an id are written as %20, %25 and so on, since columns are divided by spaces.
+White space, control characters and % in an id are written as %20, %0A, %25 and so on, since columns are
+divided by spaces and lines by line breaks.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from rars.errors import RarsError
 from rars.evaluation.ranking import Ranking
 from rars.systems import Ranked
 
-_SPACE = "%\\s\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\u001c-\u001f"
+_SPACE = r"%\x00-\x20" "\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""Spelled out: what is white space differs between Arrow's expressions and Python's."""
 _LOW = np.int64(0x7FFFFFFF)
 
 

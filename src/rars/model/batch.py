@@ -1,4 +1,4 @@
-"""A batch of whole queries: texts, and the prefix trees of their relevant identifiers.
+"""A batch of queries: texts, and the prefix trees of their relevant identifiers.
 
 Owns: the tensors one training step reads. ``rars.training.packing`` fills them, the model decodes them
 in one pass, and every objective reads its targets from them. Ignores where they come from.
@@ -52,7 +52,7 @@ class Refinement:
     ``parent``      (m,) which parent a child belongs to; non-decreasing
     ``slot``        (m,) the child's slot
     ``share``       (m,) mu_l(v|u,q)
-    ``pairs``       (m,) how many relevant (query, item) pairs pass through it, times the weight
+    ``pairs``       (m,) how many of the batch's (query, item) pairs pass through it, times the weight
     ``legal_start`` (n + 1,) where each parent's legal children begin in ``legal``
     ``legal``       (k,) the slots of all catalogue-legal children, relevant or not, by parent and slot
     ``prior``       (k,) log p0(v|u,q) of each of them, where the model's prior is projected onto the tree
@@ -83,7 +83,7 @@ class CategoryTargets:
     """The positive categories of one level, for all queries of the batch.
 
     ``query``, ``node``  (m,) a query and one of its positive categories
-    ``pairs``            (m,) how many of its relevant pairs are below, times the query's weight
+    ``pairs``            (m,) how many of the batch's pairs are below, times the query's weight
     ``candidates``       (c,) all categories present at this level in the (global) batch, in order
     ``rows``             total weight of the queries that have a category here, in the global batch
     """
@@ -129,6 +129,9 @@ class Batch:
                           term for each code
     ``positions``         (B, T) the position of each decoder row; latent category rows come first
     ``visible``           (B, T, T) which rows a row sees: its ancestors, the latent rows and itself
+    ``refinements``       the prefix trees that are decoded: all relevant items', or the drawn pairs' alone
+    ``trees``             the prefix trees of all relevant items; without any decoder rows of their own where
+                          the decoder reads drawn pairs, and empty where no term asks for them
     ``weight``            (B,) the weight of each query (1, less for pseudo-queries)
     ``n_pairs``           total weight of (query, item) pairs, ``n_queries`` of queries: over the global
                           batch, where several processes share it
@@ -142,6 +145,7 @@ class Batch:
     positions: Tensor
     visible: Tensor
     refinements: tuple[Refinement, ...]
+    trees: tuple[Refinement, ...]
     categories: tuple[CategoryTargets, ...]
     weight: Tensor
     n_pairs: float

@@ -8,6 +8,7 @@ targets and candidate sets (``rars.objectives.tree``). It is not saved with the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -16,20 +17,43 @@ from torch import Tensor, nn
 class TreeHead(nn.Module):
     """Depth projections W_l, child embeddings e and biases beta, and prefix embeddings b.
 
-    ``slots[l]`` is how many children are possible at depth l + 1.
+    ``slots[l]``   how many children are possible at depth l + 1
+    ``scale``      the standard deviation of e and b at the start
+    ``codewords``  per depth, (codes, dim) vectors to start e from, on their first principal axes
     """
 
-    def __init__(self, width: int, slots: tuple[int, ...], rank: int = 64) -> None:
+    def __init__(
+        self,
+        width: int,
+        slots: tuple[int, ...],
+        rank: int = 64,
+        *,
+        scale: float = 0.02,
+        codewords: Sequence[Tensor] | None = None,
+    ) -> None:
         super().__init__()
-        # Tables start at unit scale: from near zero, a short training would be spent on growing them.
         self.rank = rank
         self.depths = nn.ModuleList(nn.Linear(width, rank, bias=False) for _ in slots)
-        self.children_ = nn.ParameterList(nn.Parameter(torch.randn(size, rank)) for size in slots)
+        self.children_ = nn.ParameterList(
+            nn.Parameter(scale * torch.randn(size, rank)) for size in slots
+        )
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(size)) for size in slots)
         # The last code of a full identifier is nobody's prefix.
         self.prefixes = nn.ParameterList(
-            nn.Parameter(torch.randn(size, rank)) for size in slots[:-1]
+            nn.Parameter(scale * torch.randn(size, rank)) for size in slots[:-1]
         )
+        if codewords is not None:
+            with torch.no_grad():
+                self._start_from(codewords)
+
+    def _start_from(self, codewords: Sequence[Tensor]) -> None:
+        axes = torch.linalg.svd(torch.cat(list(codewords)), full_matrices=False).Vh[: self.rank]
+        for words, children in zip(codewords, self.children_, strict=True):
+            mapped = words[: len(children)] @ axes.T
+            spread = float(mapped.std())
+            # A suffix that only tells items apart has no codewords: it keeps its random start.
+            if spread > 1e-6:
+                children[: len(mapped), : mapped.shape[1]] = mapped / spread
 
     def gate(self, codes: Tensor) -> Tensor:
         """1 + tanh c(u) (parents, r) of parents given by the slots on their path (parents, depth)."""

@@ -1,11 +1,12 @@
 """Multi-positive category alignment, L_con (CaLIR's QRE): latent states near all positive prototypes.
 
-loss = - mean over (query i, level j) of (1/|P_ij|) sum_{c in P_ij} log softmax_{c in B_j}(cos(z_ij, e_c)/t),
+loss = - mean over queries i of sum_j (1/|P_ij|) sum_{c in P_ij} log softmax_{c in B_j}(cos(z_ij, e_c)/t),
 z_ij the projected state, e_c the prototype of category c, t the temperature
 
 Target:            the set P_ij of categories of all relevant items of query i at level j, uniformly
 Normalised over:   the categories B_j present at the level in the batch
-Weight:            mean over (query, level) rows with a category
+Weight:            summed over levels where the query has a category; mean over queries (with ``per_level``
+                   over (query, level) rows)
 Gradient reaches:  projection, prototypes, decoder (through the latent states), encoder
 Related:           ``category_class`` predicts one item's path at a time
 """
@@ -25,10 +26,12 @@ class ContrastSettings(Section):
     """How sharply states are drawn to their prototypes."""
 
     temperature: float = Field(0.1, gt=0)
+    per_level: bool = False
+    """Divide by the number of levels too."""
 
 
 def loss(found: Pass, batch: Batch, context: Context, settings: ContrastSettings) -> Total:
-    """Mean negative log-softmax similarity of each query's state to its positive prototypes."""
+    """Negative log-softmax similarity of each query's states to its positive prototypes."""
     categories = context.categories
     assert categories is not None, "the model has no category states"
     total = found.latents.new_zeros(())
@@ -41,7 +44,7 @@ def loss(found: Pass, batch: Batch, context: Context, settings: ContrastSettings
         share = (batch.weight / count.clamp(min=1))[target.query]
         total = total - (share * log_s[target.query, place]).sum()
         rows += target.rows
-    return Total(total, rows)
+    return Total(total, rows if settings.per_level else batch.n_queries)
 
 
 TERM = Term(

@@ -12,7 +12,7 @@ whole batch; so several processes that share a batch add up to what one would co
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -71,6 +71,8 @@ class ListRequest(Section):
 
 
 Loss = Callable[[Pass, Batch, Context, Any], Total]
+Codewords = Sequence[Tensor]
+"""Per depth, (codes, dim) the vectors that identifiers are made of, where all prefixes share them."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,10 @@ class Term:
     ``weight``      how much it counts where a recipe does not say
     ``categories``  whether it needs the model's category states
     ``siblings``    whether it needs all catalogue-legal children of relevance-bearing parents
-    ``head``        makes what the term trains for itself, which is dropped afterwards (the tree head)
+    ``whole``       whether it reads the decoder at every relevance-bearing branch of a query; else, where
+                    pairs are drawn (``training.batching``), only the way to those is decoded
+    ``head``        makes what the term trains for itself, which is dropped afterwards (the tree head), from
+                    the model, the term's settings and the identifiers' codebooks
     ``candidates``  the lists of further items that it wants the model to score
     """
 
@@ -93,15 +98,16 @@ class Term:
     weight: float = 1.0
     categories: bool = False
     siblings: bool = False
-    head: Callable[[IdentifierModel, Any], nn.Module] | None = None
+    whole: bool = False
+    head: Callable[[IdentifierModel, Any, Codewords | None], nn.Module] | None = None
     candidates: Callable[[Any], ListRequest] | None = None
 
 
 class PerToken(Section):
     """The setting of terms that are likelihoods of whole identifiers."""
 
-    per_token: bool = True
-    """Divide by the number of codes, as T5's own loss does."""
+    per_token: bool = False
+    """Divide by the number of codes, as T5's own loss does; else the likelihood is that of Eq. leaf."""
 
     def codes(self, batch: Batch) -> int:
         """What a likelihood of whole identifiers is divided by."""

@@ -32,4 +32,5 @@ TERM = Term(
     loss=loss,
     weight=0.5,
     siblings=True,
+    whole=True,
 )

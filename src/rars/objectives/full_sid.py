@@ -1,10 +1,10 @@
 """Full-SID likelihood, L_leaf (Eq. leaf).
 
-loss = - mean over relevant pairs (q, d) of (1/L) sum_l log p(s_l(d) | q, s_<l(d))
+loss = - mean over relevant pairs (q, d) of sum_l log p(s_l(d) | q, s_<l(d))
 
 Target:            each relevant (query, item) pair's identifier, as a path from the root to its leaf
 Normalised over:   the choices possible at each depth (or the legal children: ``model.normaliser``)
-Weight:            every pair alike; mean over pairs (and over codes, ``per_token``)
+Weight:            every pair alike; mean over pairs (with ``per_token`` over codes too)
 Gradient reaches:  decoder, code tables, encoder
 Related:           ``grouped`` weights pairs by relevance mass instead; ``tree`` supervises the encoder alone
 """

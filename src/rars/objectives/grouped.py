@@ -1,10 +1,10 @@
 """Grouped soft target: complete identifiers weighted by relevance mass. Takes the place of ``full_sid``.
 
-loss = - mean over queries q of sum_d mu(d|q) (1/L) sum_l log p(s_l(d) | q, s_<l(d))
+loss = - mean over queries q of sum_d mu(d|q) sum_l log p(s_l(d) | q, s_<l(d))
 
 Target:            mu(d|q), the query's relevance over whole identifiers
 Normalised over:   the choices possible at each depth (or the legal children: ``model.normaliser``)
-Weight:            mu(d|q); mean over queries (and over codes, ``per_token``)
+Weight:            mu(d|q); mean over queries (with ``per_token`` over codes too)
 Gradient reaches:  decoder, code tables, encoder
 Related:           equals ``tree`` plus the entropy of mu under matched parameters and full normalisation
                    (paper, appendix "Full-path consistency and grouped supervision")
@@ -30,4 +30,5 @@ TERM = Term(
     title="identifier likelihood, by mass",
     loss=loss,
     settings=PerToken,
+    whole=True,
 )

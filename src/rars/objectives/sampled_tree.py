@@ -31,11 +31,11 @@ class SampledSettings(HeadSettings):
 
 def loss(found: Pass, batch: Batch, context: Context, settings: SampledSettings) -> Total:
     """Negative log-probability of drawn children, weighted like the distribution they are drawn from."""
-    depths = context.tree_depths or len(batch.refinements)
+    depths = context.tree_depths or len(batch.trees)
     pooled = found.encoded.pooled
     total = pooled.new_zeros(())
     weight = reached = batch.weight
-    for depth, step in enumerate(batch.refinements[:depths]):
+    for depth, step in enumerate(batch.trees[:depths]):
         if not settings.one_path:
             weight = step.mass
         elif depth:

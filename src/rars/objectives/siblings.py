@@ -23,10 +23,11 @@ from pydantic import Field, PositiveInt
 from torch import Tensor
 
 from rars.config import Section
+from rars.errors import RarsError
 from rars.model.batch import Refinement
 from rars.model.identifier_model import IdentifierModel
 from rars.model.tree_head import TreeHead
-from rars.objectives.common import Context, group_logsumexp, legal_mask
+from rars.objectives.common import Codewords, Context, group_logsumexp, legal_mask
 
 # Below this share of legal children the flat list is faster than the full matrix.
 _DENSE_FROM = 0.1
@@ -41,11 +42,31 @@ class HeadSettings(Section):
     rank: PositiveInt = 64
     """r, the dimension of the head."""
     temperature: float = Field(1.0, gt=0)
+    start: Literal["small", "unit", "codebooks"] = "small"
+    """How its tables start: N(0, 0.02), N(0, 1), or its child embeddings from the identifiers' codebooks."""
 
 
-def tree_head(model: IdentifierModel, settings: HeadSettings) -> TreeHead:
+def tree_head(
+    model: IdentifierModel, settings: HeadSettings, codewords: Codewords | None = None
+) -> TreeHead:
     """A fresh head over the model's query representation."""
-    return TreeHead(model.decoder.width, model.slots, settings.rank)
+    return head_of(model.decoder.width, model.slots, settings, codewords)
+
+
+def head_of(
+    width: int, slots: tuple[int, ...], settings: HeadSettings, codewords: Codewords | None = None
+) -> TreeHead:
+    """A fresh head over query representations of a width."""
+    if settings.start != "codebooks":
+        return TreeHead(
+            width, slots, settings.rank, scale=1.0 if settings.start == "unit" else 0.02
+        )
+    if codewords is None:
+        raise RarsError(
+            'start = "codebooks" needs identifiers with codebooks shared by all prefixes; '
+            "use identifiers.learner residual-kmeans or rqvae."
+        )
+    return TreeHead(width, slots, settings.rank, codewords=codewords)
 
 
 def log_probabilities(

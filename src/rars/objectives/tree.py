@@ -27,9 +27,9 @@ def loss(found: Pass, batch: Batch, context: Context, settings: HeadSettings) ->
 
 def loss_of(pooled: Tensor, batch: Batch, context: Context, settings: HeadSettings) -> Total:
     """The same, given the shared query representation (B, d) alone."""
-    depths = context.tree_depths or len(batch.refinements)
+    depths = context.tree_depths or len(batch.trees)
     total = pooled.new_zeros(())
-    for depth, step in enumerate(batch.refinements[:depths]):
+    for depth, step in enumerate(batch.trees[:depths]):
         total = total + divergence(step, log_probabilities(depth, step, pooled, context, settings))
     return Total(total, batch.n_queries)
 

@@ -1,24 +1,30 @@
 """Several systems on the same queries, with paired tests.
 
-Owns: what can be compared (run folders, evaluations, and systems made on the spot by name) and how each is
-called. Ignores the statistics (``rars.evaluation.comparison``).
+Owns: what can be compared (run folders, evaluations, and systems made on the spot by name), how each is
+called, and that nothing is measured before all of it can be compared. Ignores the statistics
+(``rars.evaluation.comparison``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from rars.baselines import SYSTEMS
 from rars.config import Recipe
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 from rars.evaluation import Comparison, PerQuery
 from rars.evaluation import compare as paired
-from rars.pipeline.evaluation import Evaluation, evaluate
+from rars.evaluation.measures import MEASURES
+from rars.pipeline.evaluation import Evaluation, Planned, evaluate, planned
 from rars.pipeline.training import train
 from rars.progress import SILENT, Tell
 from rars.runs import Run
+from rars.systems import check_texts
 
 Compared = Run | Evaluation | PerQuery | str | Path
 PRIMARY = ("Recall@100", "nDCG@10")
@@ -38,12 +44,36 @@ def compare(
     A system is a run folder, an evaluation, or the name of one that is made on the spot for the dataset and
     the embedder of the first run (``bm25``, ``dense``, ``fusion``). A mapping gives them names of its own.
     """
+    _check(systems, rules, reference, measures)
     named = systems if isinstance(systems, Mapping) else {_name(one): one for one in systems}
+    plans = {name: _planned(one, named.values(), rules, split, tell) for name, one in named.items()}
+    _check_plans(plans, reference, measures)
     found: dict[str, PerQuery] = {}
-    for name, one in named.items():
-        for label, values in _measured(name, one, named.values(), rules, split, tell):
-            found[label] = values
+    for name, plan in plans.items():
+        if isinstance(plan, PerQuery):
+            found[name] = plan
+        elif isinstance(plan, _Short):
+            found[name] = plan.measured(tell)
+        else:
+            values = (one.per_query for one in plan.measured(tell))
+            found |= dict(zip(_labels(name, plan), values, strict=True))
     return paired(found, measures=list(measures), reference=reference)
+
+
+def _check(systems: object, rules: object, reference: object, measures: object) -> None:
+    """Refuse what is no system, before any is opened."""
+    if not isinstance(systems, Mapping | Sequence) or isinstance(systems, str | bytes):
+        raise expected("systems", "a list of systems or a mapping of names to systems", systems)
+    for one in systems.values() if isinstance(systems, Mapping) else systems:
+        if not isinstance(one, Run | Evaluation | PerQuery | str | Path):
+            raise expected("A system", "a run folder, an evaluation, or a name such as 'bm25'", one)
+    if isinstance(systems, Mapping):
+        check_texts("systems", list(systems), each="A name")
+    if rules is not None:
+        check_texts("rules", rules, "a list of names of rules", each="A name")
+    if not isinstance(reference, str | None):
+        raise expected("reference", "text or None", reference)
+    check_texts("measures", measures, "a list of names of measures", each="A name")
 
 
 def _name(one: Compared) -> str:
@@ -54,24 +84,66 @@ def _name(one: Compared) -> str:
     return str(one.folder) if isinstance(one, Run) else str(one)
 
 
-def _measured(
-    name: str,
-    one: Compared,
-    beside: object,
-    rules: Sequence[str] | None,
-    split: str,
-    tell: Tell,
-) -> Iterator[tuple[str, PerQuery]]:
+@dataclass(frozen=True)
+class _Short:
+    """A system that is made on the spot, with its usual settings, for the dataset and embedder of a run."""
+
+    name: str
+    beside: Run
+    split: str
+
+    def measured(self, tell: Tell) -> PerQuery:
+        known = self.beside.recipe()
+        dense = known.own.get("dense")
+        own = getattr(dense, "embedder", "use")
+        embedder = known.identifiers.embedder if known.generative else own
+        changes = [f"dense.embedder={embedder}"] if "dense" in SYSTEMS[self.name].uses else []
+        recipe = Recipe.resolve(self.name, changes=changes)
+        with TemporaryDirectory() as folder:
+            run = train(self.beside.dataset(), recipe, folder, tell=tell).run
+            [found] = evaluate(run, split=self.split, tell=tell)
+        return found.per_query
+
+
+def _planned(
+    one: Compared, beside: object, rules: Sequence[str] | None, split: str, tell: Tell
+) -> PerQuery | _Short | Planned:
     if isinstance(one, PerQuery):
-        yield name, one
-    elif isinstance(one, Evaluation):
-        yield name, one.per_query
-    elif _is_short(one):
-        yield name, _made(str(one), _first_run(beside), split, tell)
-    else:
-        found = evaluate(one, rules=rules, split=split, tell=tell)
-        for each in found:
-            yield (f"{name} {each.rule}" if len(found) > 1 else name), each.per_query
+        return one
+    if isinstance(one, Evaluation):
+        return one.per_query
+    if _is_short(one):
+        return _Short(str(one), _first_run(beside), split)
+    return planned(one, rules=rules, split=split, tell=tell)
+
+
+def _labels(name: str, plan: PerQuery | _Short | Planned) -> list[str]:
+    """What the columns of a system are called: by its name, and by its rules where there are several."""
+    rules = plan.rules if isinstance(plan, Planned) else ()
+    return [f"{name} {rule}" for rule in rules] if len(rules) > 1 else [name]
+
+
+def _check_plans(
+    plans: Mapping[str, PerQuery | _Short | Planned],
+    reference: str | None,
+    measures: Sequence[str],
+) -> None:
+    """Refuse what the statistics would refuse when everything is measured."""
+    labels = [label for name, plan in plans.items() for label in _labels(name, plan)]
+    if reference is not None and reference not in labels:
+        raise RarsError(f"The reference {reference!r} is not among {', '.join(labels)}.")
+    known = {one.name for one in MEASURES}
+    fresh = {name: one for name, one in plans.items() if not isinstance(one, _Short)}
+    for name, plan in fresh.items():
+        names = known if isinstance(plan, Planned) else set(plan.names)
+        if missing := [one for one in measures if one not in names]:
+            raise RarsError(
+                f"{missing[0]} was not measured for {name}; there is {', '.join(sorted(names))}."
+            )
+    for name, plan in list(fresh.items())[1:]:
+        first = next(iter(fresh))
+        if not np.array_equal(fresh[first].queries, plan.queries):
+            raise RarsError(f"{first} and {name} were not measured on the same queries.")
 
 
 def _is_short(one: object) -> bool:
@@ -87,16 +159,3 @@ def _first_run(beside: object) -> Run:
         if isinstance(one, Run | str | Path) and not _is_short(one):
             return Run.of(one)
     raise RarsError("Name at least one run folder: it says which dataset to compare on.")
-
-
-def _made(name: str, beside: Run, split: str, tell: Tell) -> PerQuery:
-    """A comparison system with its usual settings, for the dataset and the embedder of a run."""
-    known = beside.recipe()
-    dense = known.own.get("dense")
-    embedder = known.identifiers.embedder if known.generative else getattr(dense, "embedder", "use")
-    uses = SYSTEMS[name].uses
-    changes = [f"dense.embedder={embedder}"] if "dense" in uses else []
-    with TemporaryDirectory() as folder:
-        run = train(beside.dataset(), Recipe.resolve(name, changes=changes), folder, tell=tell).run
-        [found] = evaluate(run, split=split, tell=tell)
-    return found.per_query

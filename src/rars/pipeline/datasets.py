@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rars import places
+from rars.data import Dataset
 from rars.data.checking import Checked, check_folder, summary_of_stored
 from rars.data.esci import make_esci
 from rars.data.importing import Tables, import_tables
@@ -15,8 +17,19 @@ from rars.data.problems import ProblemsFound
 from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.progress import SILENT, Tell
+from rars.runs import refuse_foreign
 
-__all__ = ["Checked", "ProblemsFound", "Tables", "check", "esci", "import_", "nq320k", "shop"]
+__all__ = [
+    "Checked",
+    "ProblemsFound",
+    "Tables",
+    "check",
+    "demo",
+    "esci",
+    "import_",
+    "nq320k",
+    "shop",
+]
 
 
 def import_(
@@ -65,7 +78,15 @@ def nq320k(
         return make_nq320k(train, dev, out, advance=advance).as_json()
 
 
-def shop(folder: Path, *, size: str, locale: str, seed: int, tell: Tell = SILENT) -> Checked:
+def shop(
+    folder: Path,
+    *,
+    size: str,
+    locale: str,
+    seed: int,
+    complements: float = 1.0,
+    tell: Tell = SILENT,
+) -> Checked:
     """The bundled shop; ``size`` is a name, or a number of items."""
     if size.isdecimal() and int(size) < 1:
         raise RarsError(f"--size {size} is not a number of items; choose 1 or more.")
@@ -75,6 +96,24 @@ def shop(folder: Path, *, size: str, locale: str, seed: int, tell: Tell = SILENT
             size=int(size) if size.isdecimal() else size,
             locale=locale,
             seed=seed,
+            complements=complements,
             advance=advance,
         )
     return summary_of_stored(folder)
+
+
+def demo(out: Path, *, size: str, locale: str, seed: int, tell: Tell = SILENT) -> Dataset:
+    """The shop of a demo, made or found there; what the demo could not go on from is refused before."""
+    folder, run = out / "shop", out / "run"
+    for part in (folder, run, out / "experiments"):
+        places.target(part)
+    if not (run / "manifest.json").exists():
+        refuse_foreign(run)
+    if folder.exists():
+        # Writing another shop here would pull the data from under the runs made from it.
+        known = Dataset.load(folder).facts
+        if (str(known.get("size")), known.get("locale"), known.get("seed")) != (size, locale, seed):
+            raise RarsError(f"{out} holds the demo of another shop; choose another --out.")
+    else:
+        shop(folder, size=size, locale=locale, seed=seed, tell=tell)
+    return Dataset.load(folder)

@@ -1,7 +1,8 @@
 """How good a run is, with intervals, and whether what it stored is still true.
 
-Owns: which evaluations are made and which are found stored already. Ignores measures and files
-(``rars.evaluation``) and how a system answers.
+Owns: which evaluations are made and which are found stored already, and that all of them are asked for
+(``planned``) before the first is measured and written. Ignores measures and files (``rars.evaluation``) and
+how a system answers.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rars.arrays import Ints
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import PerQuery
 from rars.evaluation import stored as keeping
 from rars.evaluation.tables import Block, Cell, Row, Table, html
+from rars.evaluation.truth import Truth
 from rars.pipeline.opening import open_system
 from rars.progress import SILENT, Tell
 from rars.runs import Run
-from rars.systems import System
+from rars.systems import Query, System, check_texts, rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +81,47 @@ def evaluate(
 
     ``eligible`` leaves out queries that the dataset does not call eligible (the paper's protocol on ESCI).
     """
+    return planned(run, rules=rules, split=split, eligible=eligible, tell=tell).measured(tell)
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """Evaluations of a run that can be made: the system answers under each of the rules."""
+
+    run: Run
+    dataset: Dataset
+    system: System
+    rules: Sequence[str]
+    split: str
+    eligible: bool
+    queries: Ints
+
+    def measured(self, tell: Tell = SILENT) -> Evaluations:
+        """Make them, or find them stored."""
+        return Evaluations(_evaluated(self, rule, tell) for rule in self.rules)
+
+
+def planned(
+    run: Run | str | Path,
+    *,
+    rules: Sequence[str] | None = None,
+    split: str = "test",
+    eligible: bool = False,
+    tell: Tell = SILENT,
+) -> Planned:
+    """What ``evaluate`` would measure; whatever it would refuse is refused here, and nothing is written."""
     run = Run.of(run)
+    if rules is not None:
+        check_texts("rules", rules, "a list of names of rules", each="A name")
     dataset = run.dataset()
+    queries = Truth.of(dataset, split, eligible=eligible).queries
+    if not len(queries):
+        raise RarsError(f"{dataset.where} has no {split} query with a relevant item.")
     system = open_system(run.folder)
     listed = _rules(system, rules, run, tell)
-    return Evaluations(
-        _evaluated(run, dataset, system, rule, split, eligible, tell) for rule in listed
-    )
+    for rule in listed:
+        rank(system, [Query("a", 1, rule=rule)])  # one that the system does not have is refused
+    return Planned(run, dataset, system, listed, split, eligible, queries)
 
 
 def _rules(system: System, asked: Sequence[str] | None, run: Run, tell: Tell) -> Sequence[str]:
@@ -98,29 +135,22 @@ def _rules(system: System, asked: Sequence[str] | None, run: Run, tell: Tell) ->
     return asked
 
 
-def _evaluated(
-    run: Run,
-    dataset: Dataset,
-    system: System,
-    rule: str,
-    split: str,
-    eligible: bool,
-    tell: Tell,
-) -> Evaluation:
+def _evaluated(plan: Planned, rule: str, tell: Tell) -> Evaluation:
     """One evaluation, from the run's results where it is still that of the same system."""
+    run = plan.run
     with tell.stage(f"{run.folder} {rule}") as advance:
         found, numbers = keeping.evaluated(
-            system,
+            plan.system,
             run.results,
-            dataset,
-            split,
+            plan.dataset,
+            plan.split,
             rule,
-            eligible=eligible,
+            eligible=plan.eligible,
             folder=run.folder,
             say=tell.say,
             advance=advance,
         )
-    return Evaluation(str(run.folder), rule, split, found, numbers)
+    return Evaluation(str(run.folder), rule, plan.split, found, numbers)
 
 
 def verify(run: Run | str | Path) -> dict[str, dict[str, float]]:

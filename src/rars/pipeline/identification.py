@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts, locks
+from rars import artifacts, locks, places
 from rars.config import Recipe
 from rars.data import Dataset
-from rars.errors import RarsError
+from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers, learn_identifiers
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
@@ -45,9 +45,19 @@ def identify(
     ``force`` learns again where the run has other ones; ``source`` is another run of the same dataset and
     settings whose identifiers are taken over.
     """
-    with locks.held(out), kept(dataset, Path(out)) as stored:
+    check_given(dataset, recipe)
+    out = places.target(out)
+    with locks.held(out), kept(dataset, out) as stored:
         found = find(stored, recipe, out, force=force, source=source, device=device, tell=tell)
         return found.keep(tell)
+
+
+def check_given(dataset: object, recipe: object) -> None:
+    """Refuse what is no dataset and no recipe, before anything is done with it."""
+    if not isinstance(dataset, Dataset):
+        raise expected("dataset", "a Dataset (see Dataset.load)", dataset)
+    if not isinstance(recipe, Recipe):
+        raise expected("recipe", "a Recipe (see Recipe.resolve)", recipe)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rars import artifacts
+from rars import artifacts, places
+from rars.errors import RarsError
 from rars.evaluation.report import shown
 from rars.evaluation.tables import Table, markdown, terminal
 
-__all__ = ["shown", "terminal", "write_markdown"]
+__all__ = ["check_file", "shown", "terminal", "write_markdown"]
+
+
+def check_file(path: Path) -> None:
+    """Refuse a file that cannot be written, before what it would hold is measured."""
+    if path.is_dir():
+        raise RarsError(f"{path} is a folder; choose a file.")
+    places.target(path.parent)
 
 
 def write_markdown(path: Path, *tables: Table) -> None:

@@ -1,14 +1,20 @@
 """Studies of a run: its identifiers, where relevance branches, what the encoder knows of it, loss curves.
 
 Owns: opening what a study needs and saying where its figure is. The measures are in ``rars.analysis``.
+
+A figure that goes into the run is drawn under the run's lock, as all that is written there; drawn elsewhere
+(``plot``, ``out``) it needs none, so the curves of a training can be looked at while it works.
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rars import locks, places
 from rars.analysis import ambiguity as branching
 from rars.analysis import curves, health, relevance_tree
 from rars.analysis.relevance_tree import RelevanceTree
@@ -55,11 +61,12 @@ def inspect(
 ) -> Inspected:
     """Measure and draw the identifiers of a run: codes used, collisions, spread, similarity kept."""
     run = Run.of(run, generative=True)
+    path = _figure(plot, run.results / "identifiers.png")
     found = Identifiers.load(run.folder / "identifiers")
     measured = found.health()
     recall = health.untrained(run.dataset(), found, split)
-    path = plot or run.results / "identifiers.png"
-    health.draw(measured, path)
+    with _allowed(run, path):
+        health.draw(measured, path)
     return Inspected(run, found, measured, split, recall, path)
 
 
@@ -95,9 +102,10 @@ def ambiguity(
 ) -> Branching:
     """How the relevance of a split's queries divides at every depth of a run's identifiers."""
     run = Run.of(run, generative=True)
+    path = _figure(plot, run.results / f"ambiguity-{split}.png")
     found = branching.profile(run.dataset(), tree_of(run), split, relevance)
-    path = plot or run.results / f"ambiguity-{split}.png"
-    branching.draw(found, path)
+    with _allowed(run, path):
+        branching.draw(found, path)
     return Branching(run, found, path)
 
 
@@ -110,14 +118,26 @@ def representation(run: Run | str | Path, *, tell: Tell = SILENT) -> Probe:
 def plot(run: Run | str | Path, *, out: Path | None = None) -> dict[str, Any]:
     """Draw the loss curves of a run."""
     run = Run.of(run, generative=True)
-    path = out or run.results / "training.png"
-    return curves.draw(run.folder / "journal.jsonl", path, curves.titles(run.recipe()))
+    path = _figure(out, run.results / "training.png")
+    with _allowed(run, path):
+        return curves.draw(run.folder / "journal.jsonl", path, curves.titles(run.recipe()))
 
 
 def walk(run: Run | str | Path, query: str | None = None, *, split: str = "train") -> RelevanceTree:
     """The relevant items of one query as the tree of their identifiers; a telling query if none is named."""
     run = Run.of(run, generative=True)
     return relevance_tree.walk(run.dataset(), tree_of(run), query, split)
+
+
+def _figure(asked: Path | None, usual: Path) -> Path:
+    """Where a figure goes."""
+    return usual if asked is None else places.named(asked, "A figure")
+
+
+def _allowed(run: Run, path: Path) -> AbstractContextManager[None]:
+    """The right to write a figure: the run's lock, if it is to be in the run."""
+    inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(run.folder))
+    return locks.held(run.folder) if inside else nullcontext()
 
 
 def tree_of(run: Run) -> PrefixTree:

@@ -24,11 +24,11 @@ from rars.arrays import Ints
 from rars.baselines import learning, running
 from rars.config import Phase, Recipe
 from rars.data import Dataset
-from rars.errors import RarsError, expected
+from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import backbone, saving
 from rars.model.identifier_model import IdentifierModel
-from rars.pipeline.identification import find
+from rars.pipeline.identification import check_given, find
 from rars.pipeline.indexing import index
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
@@ -89,10 +89,7 @@ def train(
     tell: Tell = SILENT,
 ) -> Trained:
     """Train one run folder, or find it trained already; ``identifiers``: a run whose own are taken over."""
-    if not isinstance(dataset, Dataset):
-        raise expected("dataset", "a Dataset (see Dataset.load)", dataset)
-    if not isinstance(recipe, Recipe):
-        raise expected("recipe", "a Recipe (see Recipe.resolve)", recipe)
+    check_given(dataset, recipe)
     out = places.target(out)
     with locks.held(out):
         _check_system(recipe, out)
@@ -240,6 +237,7 @@ class _Training:
             tree_depths=prepared.tree_depths,
             normaliser=recipe.model.normaliser,
             alone=beside,
+            codewords=prepared.codewords,
         )
         plan = loop.Plan(
             data=prepared.weighted(phase.loop),

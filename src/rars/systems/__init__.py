@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from rars.systems.hits import Hit, Hits
-from rars.systems.protocol import PLAIN, Answer, Catalogue, Categories, Explained, Query, System
+from rars.systems.protocol import (
+    PLAIN,
+    Answer,
+    Catalogue,
+    Categories,
+    Explained,
+    Query,
+    System,
+    check_texts,
+)
 from rars.systems.questions import rank, refuse, search, search_many
 from rars.systems.ranked import Best, Ranked, Searcher, check_k
 from rars.systems.texts import checked, cleaned, listed
@@ -22,6 +31,7 @@ __all__ = [
     "Searcher",
     "System",
     "check_k",
+    "check_texts",
     "checked",
     "cleaned",
     "listed",

@@ -66,7 +66,7 @@ class Query:
             _check_whole("categories", self.categories, ", 'auto', 'all' or None")
         for name in ("allow", "deny"):
             if (ids := getattr(self, name)) is not None:
-                _check_texts(name, ids, "a list of item ids")
+                check_texts(name, ids, "a list of item ids", each="An id")
         for name in ("exact", "explain"):
             if not isinstance(value := getattr(self, name), bool | np.bool_):
                 raise expected(name, "True or False", value)
@@ -77,14 +77,16 @@ def _check_whole(name: str, value: object, also: str = "") -> None:
         raise expected(name, f"a whole number{also}", value)
 
 
-def _check_texts(name: str, values: object, wanted: str) -> None:
+def check_texts(
+    name: str, values: object, wanted: str = "a list of texts", each: str = "A text"
+) -> None:
     """A collection of texts; one text is none, though it could be read letter by letter."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Collection | np.ndarray):
         raise expected(name, wanted, values)
     for kind in set(map(type, values)):
         if not issubclass(kind, str):
             other = next(one for one in values if type(one) is kind)
-            raise expected(f"An id of {name}", "text", other)
+            raise expected(f"{each} of {name}", "text", other)
 
 
 class Explained(Protocol):

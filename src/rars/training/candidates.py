@@ -192,19 +192,13 @@ def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> Cand
         latent_rows=data.latent_rows,
         with_siblings=data.with_siblings,
     )
-    leaf = data.tree.leaves_of(flat.item)
-    last = made.levels[-1]
-    owner = np.repeat(np.arange(len(last.start) - 1), np.diff(last.start))
-    width = data.tree.n_leaves
-    # (m,) each pair's entry in the last level: entries are sorted by (query, leaf), as one number.
-    entry = np.searchsorted(owner * width + last.node, flat.row.astype(np.int64) * width + leaf)
     return CandidateLists(
         data=made,
-        start=np.searchsorted(flat.row, np.arange(len(data) + 1)),
+        start=made.pairs.start,
         item=flat.item,
         mass=_masses(relevance, flat),
         rank=listed.rank,
-        entry=entry,
+        entry=made.pairs.leaf,
     )
 
 

@@ -20,7 +20,7 @@ import resource
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,24 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rars.arrays import Ints
 from rars.config import LoopSettings, TermSettings, TrainingSettings
 from rars.errors import RarsError, Stopped
 from rars.model.batch import Batch, Candidates, moved
 from rars.model.identifier_model import IdentifierModel, Pass
 from rars.objectives import TERMS
-from rars.objectives.common import Context, ListRequest, Total, decoder_log_probabilities
+from rars.objectives.common import (
+    Codewords,
+    Context,
+    ListRequest,
+    Total,
+    decoder_log_probabilities,
+)
 from rars.training import checkpoint
 from rars.training.candidates import SOURCES, MiningInputs, Ranker, lists_of
 from rars.training.checkpoint import Position
 from rars.training.journal import Journal
-from rars.training.packing import CandidateLists, TrainingSet, pack, pack_lists
+from rars.training.packing import CandidateLists, Drawn, Reads, TrainingSet, pack, pack_lists
 from rars.training.sampler import QueryRange, batches
 
 # Saving may take at most this share of the time: large models are saved less often.
@@ -52,7 +59,8 @@ Validate = Callable[[IdentifierModel], float]
 class TrainingModel(nn.Module):
     """The model with the heads of its loss terms (``Term.head``), which are dropped after training.
 
-    ``alone``  train the decoder without the model's prior
+    ``alone``      train the decoder without the model's prior
+    ``codewords``  the identifiers' codebooks, from which heads may start
     """
 
     def __init__(
@@ -63,6 +71,7 @@ class TrainingModel(nn.Module):
         tree_depths: int | None = None,
         normaliser: str = "depth",
         alone: bool = False,
+        codewords: Codewords | None = None,
     ) -> None:
         super().__init__()
         self.model = model
@@ -74,8 +83,14 @@ class TrainingModel(nn.Module):
             model.prior.requires_grad_(False)
         made = ((one, TERMS[one.term].head) for one in terms)
         self.heads = nn.ModuleDict(
-            {_head(one): make(model, one.own) for one, make in made if make is not None}
+            {_head(one): make(model, one.own, codewords) for one, make in made if make is not None}
         )
+
+    @property
+    def reads(self) -> Reads:
+        """What the terms read of a batch whose pairs were drawn."""
+        listed = [TERMS[one.term] for one in self.terms]
+        return Reads(any(one.whole for one in listed), any(one.siblings for one in listed))
 
     @property
     def asked(self) -> dict[str, ListRequest]:
@@ -230,10 +245,14 @@ class _Run:
         plan, loop = self.plan, self.plan.loop
         if at.epoch >= plan.first + loop.epochs:
             return at  # done before: the journal may tell of later phases already
-        journal = None
-        if self.rank == 0:
-            path = plan.folder / "journal.jsonl"
-            journal = Journal(path, at.step, board=plan.settings.tensorboard)
+        if self.rank:
+            return self._epochs(at, None)
+        path = plan.folder / "journal.jsonl"
+        with closing(Journal(path, at.step, board=plan.settings.tensorboard)) as journal:
+            return self._epochs(at, journal)
+
+    def _epochs(self, at: Position, journal: Journal | None) -> Position:
+        plan, loop = self.plan, self.plan.loop
         started, pairs = time.monotonic(), 0.0
         while at.epoch < plan.first + loop.epochs:
             self._mine(at)
@@ -259,11 +278,9 @@ class _Run:
                 self._maybe_save(at)
             at = self._validated(replace(at, epoch=at.epoch + 1, batch=0), journal)
         self._save(at)
-        if journal is not None:
-            journal.close()
         return at
 
-    def _batches(self, epoch: int) -> list[Any]:
+    def _batches(self, epoch: int) -> list[Drawn]:
         return batches(
             self.plan.data,
             self.plan.taken,
@@ -271,6 +288,7 @@ class _Run:
             seed=self.plan.settings.seed,
             epoch=epoch,
             at_least=self.world,
+            batching=self.plan.loop.batching,
         )
 
     def _mine(self, at: Position) -> None:
@@ -307,7 +325,7 @@ class _Run:
                     write=self.rank == 0,
                 )
 
-    def _update(self, group: list[Any], step: int, progress: float) -> dict[str, float]:
+    def _update(self, group: list[Drawn], step: int, progress: float) -> dict[str, float]:
         """One optimiser step over one or several batches; returns what the journal keeps."""
         loop = self.plan.loop
         rate = schedule(progress, loop.warmup)
@@ -321,13 +339,19 @@ class _Run:
             words = [self.plan.settings.seed, step, index]
             seed = int(np.random.SeedSequence(words).generate_state(1)[0])
             torch.manual_seed(seed + self.rank)
-            batch = self._packed(whole)
-            loss, listed = self.wrapped(batch, seed)
-            self._check(loss, listed, step)
-            # Gradients are averaged over processes, but each already holds its share of the sum.
-            self.accelerator.backward(loss * self.world / len(group))
+            parts = whole.parts(self.plan.data, self.rank, self.world)
+            whole_means: dict[str, Tensor] = {}
+            for number, own in enumerate(parts):
+                batch = self._packed(own, whole)
+                with self._synchronised(last=number + 1 == len(parts)):
+                    loss, listed = self.wrapped(batch, seed + number)
+                    self._check(loss, listed, step)
+                    # Gradients are averaged over processes, but each already holds its share of the sum.
+                    self.accelerator.backward(loss * self.world / len(group))
+                for name, value in listed.items():
+                    whole_means[name] = whole_means.get(name, 0) + value
             pairs += batch.n_pairs
-            for name, value in listed.items():
+            for name, value in whole_means.items():
                 sums[name] = sums.get(name, 0.0) + self._added(value) / len(group)
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), loop.clip)
         self.stepper.step()
@@ -337,13 +361,23 @@ class _Run:
             "loss": total,
             "learning_rate": loop.learning_rate * rate,
             "gradient_norm": float(norm),
+            "clipped": float(norm > loop.clip),
             "pairs": pairs,
         }
 
-    def _packed(self, whole: Any) -> Batch:
-        """The part of a batch that this process computes, with the lists terms asked for, on its device."""
-        own = whole[self.rank :: self.world]
-        batch = pack(self.plan.data, own, whole=whole, pad_token=self.plan.pad_token)
+    def _synchronised(self, *, last: bool) -> AbstractContextManager[Any]:
+        """Processes exchange gradients once a batch, after the last of its parts."""
+        return nullcontext() if last else self.accelerator.no_sync(self.wrapped)
+
+    def _packed(self, own: Ints, whole: Drawn) -> Batch:
+        """Some queries of a batch, with the lists that terms asked for, on this process's device."""
+        batch = pack(
+            self.plan.data,
+            own,
+            whole=whole,
+            reads=self.model.reads,
+            pad_token=self.plan.pad_token,
+        )
         if self.lists:
             lists = {name: pack_lists(one, own) for name, one in self.lists.items()}
             batch = replace(batch, candidates=lists)

@@ -24,7 +24,7 @@ from rars.objectives import grouped
 from rars.objectives.common import Context, PerToken
 from rars.training.packing import TrainingSet, pack
 
-_WHOLE = PerToken()
+_WHOLE = PerToken(per_token=True)
 _QUERIES = 1000
 """Held-out queries at the most."""
 _BATCH = 32

@@ -1,4 +1,4 @@
-"""From judgments to batches: whole queries with the prefix trees of their relevant identifiers.
+"""From judgments to batches: queries with the prefix trees of their relevant identifiers.
 
 Owns: the training set as flat arrays (made once, mu_l(z|q) of Eq. projection), and cutting a batch out of it
 (every step, vectorised over queries and entries). Ignores the model and the losses.
@@ -11,12 +11,16 @@ The relevance-bearing nodes of a query, at every depth, are exactly the rows its
 distinct prefix once, seeing its ancestors, at the position of its depth. Targets are read off the same
 entries, so input and supervision cannot disagree. Where codes compete with their legal siblings alone, a
 prefix with a single identifier below it has nothing left to choose: its rows are left out, nothing changes.
+
+A batch is made of whole queries, or of drawn pairs (``Drawn``). Drawn pairs are decoded alone and counted as
+often as they were drawn; the trees of their queries stay whole, as the targets of other losses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +30,10 @@ from rars.arrays import Bools, Floats, Ints, padded
 from rars.model.batch import Batch, Candidates, CategoryTargets, Refinement
 from rars.model.prior import PriorMeasure
 from rars.tree import END, PrefixTree, Projection, Relevance, SidVocabulary, project
-from rars.tree.categories import CategoryTree
+from rars.tree.categories import NONE, CategoryTree
+
+# Queries that are computed together where pairs are drawn.
+_PART = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +59,54 @@ class Entries:
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """The relevant (query, item) pairs, p in all, sorted by query.
+
+    ``start``       (queries + 1,) where each query's pairs begin
+    ``query``       (p,) the query
+    ``leaf``        (p,) the entry of its identifier, in the last of the levels
+    ``categories``  per category level, (p,) the entry of its category; -1 where the item has none
+    """
+
+    start: Ints
+    query: Ints
+    leaf: Ints
+    categories: tuple[Ints, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What a batch is made of: its queries (B,), and which of their pairs were drawn; None: all of them."""
+
+    queries: Ints
+    pairs: Ints | None = None
+
+    def parts(self, data: TrainingSet, rank: int = 0, world: int = 1) -> list[Ints]:
+        """The queries of one of several processes that share the batch, in parts to be computed one by one.
+
+        Losses are sums, so parts add up. Drawn pairs come from many queries: parts of similar length need
+        little padding, and stay in the processor's cache.
+        """
+        own = self.queries[rank::world]
+        if self.pairs is None or len(own) <= _PART:
+            return [own]
+        own = own[np.argsort(data.lengths[own], kind="stable")]
+        return np.array_split(own, -(-len(own) // _PART))
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What the loss terms of a phase read of a batch whose pairs were drawn.
+
+    ``whole``  decoder logits at every relevance-bearing branch, not only on the way to drawn pairs
+    ``trees``  the whole trees of the queries
+    """
+
+    whole: bool = False
+    trees: bool = True
+
+
+@dataclass(frozen=True, eq=False)
 class TrainingSet:
     """n queries with their texts, vectors, relevance and categories, ready to be cut into batches.
 
@@ -60,8 +115,10 @@ class TrainingSet:
     ``weight``         (n,) how much each query counts
     ``vectors``        (n, v) frozen sentence vectors, ``projected`` (n, c) the same in codeword space
     ``categories``     the entries of each category level
+    ``pairs``          the relevant pairs one by one
     ``latent_rows``    decoder rows before the one that predicts the first code
     ``with_siblings``  whether batches hold all legal children
+    ``local``          whether a code of the decoder competes with its legal siblings alone
     """
 
     tree: PrefixTree
@@ -69,6 +126,7 @@ class TrainingSet:
     levels: tuple[Entries, ...]
     tokens: Sequence[Ints]
     weight: Floats
+    pairs: Pairs
     vectors: Floats | None = None
     projected: Floats | None = None
     measure: PriorMeasure | None = None
@@ -76,6 +134,7 @@ class TrainingSet:
     categories: tuple[Entries, ...] = ()
     latent_rows: int = 0
     with_siblings: bool = True
+    local: bool = False
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -84,6 +143,11 @@ class TrainingSet:
     def n_pairs(self) -> Floats:
         """(queries,) relevant pairs of each query."""
         return self.levels[0].pairs
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """(queries,) tokens of each query."""
+        return np.array([len(one) for one in self.tokens])
 
     @property
     def n_rows(self) -> Ints:
@@ -100,24 +164,27 @@ def training_set(
     *,
     categories: CategoryTree | None = None,
     latent_rows: int | None = None,
-    skip_decided: bool = False,
+    local: bool = False,
     **rest: Any,
 ) -> TrainingSet:
     """Project every query's relevance once; ``tokens`` are in the order of ``relevance.queries``.
 
     ``latent_rows`` are decoder rows before the first code, those of ``categories`` unless given.
-    ``skip_decided`` leaves out prefixes with one identifier below them, which is exact where a code competes
-    with its legal siblings alone. ``rest`` are further fields of the training set.
+    Where a code competes with its legal siblings alone (``local``), prefixes with one identifier below them
+    are left out. ``rest`` are further fields of the training set.
     """
     counted = project(tree, replace(relevance, mass=np.ones_like(relevance.mass)))
-    levels = _entries(tree, vocabulary, project(tree, relevance), counted, skip_decided)
+    levels = _entries(tree, vocabulary, project(tree, relevance), counted, local)
     rest.setdefault("weight", np.ones(len(relevance.queries)))
+    of_categories = _category_entries(categories, relevance) if categories else ()
     return TrainingSet(
         tree=tree,
         vocabulary=vocabulary,
         levels=levels,
         tokens=tokens,
-        categories=_category_entries(categories, relevance) if categories else (),
+        pairs=_pairs(tree, relevance, levels[-1], categories, of_categories),
+        categories=of_categories,
+        local=local,
         latent_rows=latent_rows or (len(categories.sizes) if categories else 0),
         **rest,
     )
@@ -128,13 +195,13 @@ def _entries(
     vocabulary: SidVocabulary,
     projection: Projection,
     counted: Projection,
-    skip_decided: bool,
+    local: bool,
 ) -> tuple[Entries, ...]:
     found = []
     for depth, (level, count) in enumerate(zip(projection.levels, counted.levels, strict=True)):
         code = tree.codes[depth - 1][level.node] if depth else np.zeros(len(level.node), np.int64)
         alive = code != END
-        if skip_decided:
+        if local:
             first, after = tree.leaf_ranges(depth, level.node)
             alive &= after - first > 1
         found.append(
@@ -162,12 +229,50 @@ def _category_entries(categories: CategoryTree, relevance: Relevance) -> tuple[E
     return tuple(found)
 
 
+def _pairs(
+    tree: PrefixTree,
+    relevance: Relevance,
+    leaves: Entries,
+    categories: CategoryTree | None,
+    of_categories: tuple[Entries, ...],
+) -> Pairs:
+    nodes: Any = () if categories is None else categories.nodes[relevance.item].T
+    return Pairs(
+        start=np.searchsorted(relevance.row, np.arange(len(relevance.queries) + 1)),
+        query=relevance.row,
+        leaf=entries_of(leaves, relevance.row, tree.leaves_of(relevance.item)),
+        categories=tuple(
+            np.where(node == NONE, -1, entries_of(level, relevance.row, node))
+            for level, node in zip(of_categories, nodes, strict=True)
+        ),
+    )
+
+
+def entries_of(level: Entries, query: Ints, node: Ints) -> Ints:
+    """(p,) the entry of each pair of a query and a node; entries are sorted by both, as one number."""
+    owner = np.repeat(np.arange(len(level.start) - 1), np.diff(level.start))
+    width = 1 + int(level.node.max(initial=0))
+    return np.searchsorted(owner * width + level.node, query.astype(np.int64) * width + node)
+
+
 def pack(
-    data: TrainingSet, queries: Ints, *, whole: Ints | None = None, pad_token: int = 0
+    data: TrainingSet,
+    queries: Ints,
+    *,
+    whole: Drawn | None = None,
+    reads: Reads = Reads(),
+    pad_token: int = 0,
 ) -> Batch:
     """Cut out a batch of ``queries`` (B,) (row numbers), this process's part of the ``whole`` batch."""
-    whole = queries if whole is None else whole
-    packed = _refinements(data, queries)
+    whole = Drawn(queries) if whole is None else whole
+    counts = _counts(data, queries, whole.pairs)
+    drawn = whole.pairs is not None
+    if drawn and not reads.whole:
+        packed = _refinements(data, queries, counts.levels, only=True, legal=data.local)
+        trees = _refinements(data, queries, counts.levels).refinements if reads.trees else ()
+    else:
+        packed = _refinements(data, queries, counts.levels)
+        trees = packed.refinements
     tokens, mask = padded([data.tokens[q] for q in queries], pad_token)
     positions, visible = _visibility(data, len(queries), packed)
     return Batch(
@@ -178,13 +283,63 @@ def pack(
         positions=positions,
         visible=visible,
         refinements=packed.refinements,
+        trees=trees,
         categories=tuple(
-            _category_targets(data, level, queries, whole) for level in data.categories
+            _category_targets(data, level, count, queries, whole.queries)
+            for level, count in zip(data.categories, counts.categories, strict=True)
         ),
         weight=_real(data.weight[queries]),
-        n_pairs=float((data.n_pairs[whole] * data.weight[whole]).sum()),
-        n_queries=float(data.weight[whole].sum()),
+        n_pairs=_weight_of_pairs(data, whole),
+        n_queries=float(data.weight[whole.queries].sum()),
     )
+
+
+def _weight_of_pairs(data: TrainingSet, whole: Drawn) -> float:
+    if whole.pairs is None:
+        return float((data.n_pairs[whole.queries] * data.weight[whole.queries]).sum())
+    return float(data.weight[data.pairs.query[whole.pairs]].sum())
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """How many of a batch's pairs pass through its entries: per depth, and per level of categories."""
+
+    levels: list[Floats]
+    categories: list[Floats]
+
+
+def _counts(data: TrainingSet, queries: Ints, drawn: Ints | None) -> _Counts:
+    """All pairs of the queries (B,), or those among the ``drawn`` ones."""
+    every = [_cut(level.start, queries)[0] for level in (*data.levels, *data.categories)]
+    depths = len(data.levels)
+    if drawn is None:
+        found = [
+            level.pairs[index]
+            for level, index in zip((*data.levels, *data.categories), every, strict=True)
+        ]
+        return _Counts(found[:depths], found[depths:])
+    place = np.full(len(data), -1)
+    place[queries] = np.arange(len(queries))
+    drawn = drawn[place[data.pairs.query[drawn]] >= 0]
+    owner = place[data.pairs.query[drawn]]
+
+    def counted(level: Entries, entry: Ints, size: int) -> Floats:
+        known = entry >= 0
+        local = _local(level.start, queries, entry[known], owner[known])
+        return np.bincount(local, minlength=size).astype(np.float64)
+
+    entry = data.pairs.leaf[drawn]
+    levels: list[Floats] = []
+    for depth in range(depths - 1, -1, -1):
+        levels.append(counted(data.levels[depth], entry, len(every[depth])))
+        entry = data.levels[depth].parent[entry]
+    categories = [
+        counted(level, of_pair[drawn], len(index))
+        for level, of_pair, index in zip(
+            data.categories, data.pairs.categories, every[depths:], strict=True
+        )
+    ]
+    return _Counts(levels[::-1], categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +363,7 @@ class CandidateLists:
 def pack_lists(lists: CandidateLists, queries: Ints) -> Candidates:
     """Cut out the lists of a batch's ``queries`` (B,), m items in all."""
     data = lists.data
-    packed = _refinements(data, queries)
+    packed = _refinements(data, queries, _counts(data, queries, None).levels)
     positions, visible = _visibility(data, len(queries), packed)
     index, query = _cut(lists.start, queries)
     # From each listed item's leaf up: ``edges`` (m, L), which edge of every refinement its path takes.
@@ -254,8 +409,18 @@ class _Packed:
     edge_of: list[Ints]
 
 
-def _refinements(data: TrainingSet, queries: Ints) -> _Packed:
+def _refinements(
+    data: TrainingSet,
+    queries: Ints,
+    counts: list[Floats],
+    *,
+    only: bool = False,
+    legal: bool = True,
+) -> _Packed:
     """Walk down the queries' prefix trees, all queries at once.
+
+    ``counts``  per depth, (the batch's entries,) the pairs that pass through each; ``only`` such entries
+    ``legal``   whether refinements hold all legal children, where the training set has them
 
     At each depth there are n live parents (entries with a decoder row) and m entries one level down, of which
     m' have a live parent and become the edges of the refinement:
@@ -287,10 +452,11 @@ def _refinements(data: TrainingSet, queries: Ints) -> _Packed:
         # Children of the live parents: their entries are those of the same queries one level down.
         child, child_query = _cut(below.start, queries)
         parent = place[_local(above.start, queries, below.parent[child], child_query)]
-        kept = parent >= 0
+        count = counts[depth + 1]
+        kept = (parent >= 0) & (count > 0) if only else parent >= 0
         edges.append(np.where(kept, np.cumsum(kept) - 1, -1))
         child, child_query, parent = child[kept], child_query[kept], parent[kept]
-        owner, legal_node, legal = _legal(data, depth, above.node[index])
+        owner, legal_node, slots = _legal(data, depth, above.node[index], wanted=legal)
         found.append(
             Refinement(
                 query=_long(query),
@@ -301,9 +467,9 @@ def _refinements(data: TrainingSet, queries: Ints) -> _Packed:
                 parent=_long(parent),
                 slot=_long(below.slot[child]),
                 share=_real(below.mass[child] / above.mass[index][parent]),
-                pairs=_real(below.pairs[child] * weight[child_query]),
+                pairs=_real(count[kept] * weight[child_query]),
                 legal_start=_long(np.searchsorted(owner, np.arange(len(index) + 1))),
-                legal=_long(legal),
+                legal=_long(slots),
                 prior=_real(prior[depth][query[owner], legal_node]) if prior else None,
             )
         )
@@ -317,9 +483,11 @@ def _refinements(data: TrainingSet, queries: Ints) -> _Packed:
     return _Packed(tuple(found), int(used.max()), placed, edges)
 
 
-def _legal(data: TrainingSet, depth: int, nodes: Ints) -> tuple[Ints, Ints, Ints]:
+def _legal(
+    data: TrainingSet, depth: int, nodes: Ints, *, wanted: bool = True
+) -> tuple[Ints, Ints, Ints]:
     """All k legal children of ``nodes`` (n,) at ``depth``: index into ``nodes``, child, slot, (k,) each."""
-    if not data.with_siblings:
+    if not (data.with_siblings and wanted):
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing, nothing
     owner, child = data.tree.expand(depth, nodes)
@@ -355,14 +523,14 @@ def _visibility(data: TrainingSet, n: int, packed: _Packed) -> tuple[torch.Tenso
 
 
 def _category_targets(
-    data: TrainingSet, level: Entries, queries: Ints, whole: Ints
+    data: TrainingSet, level: Entries, count: Floats, queries: Ints, whole: Ints
 ) -> CategoryTargets:
     index, query = _cut(level.start, queries)
     every, owner = _cut(level.start, whole)
     return CategoryTargets(
         query=_long(query),
         node=_long(level.node[index]),
-        pairs=_real(level.pairs[index] * data.weight[queries][query]),
+        pairs=_real(count * data.weight[queries][query]),
         candidates=_long(np.unique(level.node[every])),
         rows=float(data.weight[whole[np.unique(owner)]].sum()),
     )

@@ -62,6 +62,8 @@ class Prepared:
     categories: CategoryTree | None
     source: str
     tree_depths: int | None
+    codewords: tuple[Tensor, ...] | None
+    """The identifiers' codebooks, where all prefixes share them."""
 
     def taken(self, loop: LoopSettings) -> tuple[QueryRange, ...]:
         """What each epoch of a phase takes: shares of the judged queries; without any, of the part itself."""
@@ -101,6 +103,9 @@ def prepare(
     tokenizer = query_tokenizer(dataset, recipe, asked.texts[: asked.judged])
     vectors, projected = query_vectors(asked.texts, identifiers, recipe, advance, device=device)
     categories = category_tree(dataset, identifiers, recipe)
+    codewords = _codewords(identifiers)
+    if codewords is None and recipe.model.prior != "off":
+        _check_codebooks(identifiers)
     ready = build(
         recipe.model,
         vocabulary,
@@ -108,7 +113,7 @@ def prepare(
         categories=categories,
         vector=0 if vectors is None else vectors.shape[1],
         embedder=identifiers.settings.embedder,
-        codewords=_codewords(identifiers, recipe),
+        codewords=codewords if recipe.model.prior != "off" or recipe.model.aligned_codes else None,
         seed=recipe.training.seed,
     )
     siblings = any(TERMS[one.term].siblings for phase in phases for one in phase.terms)
@@ -121,7 +126,7 @@ def prepare(
         categories=categories,
         vectors=vectors,
         projected=projected,
-        skip_decided=recipe.model.normaliser == "children",
+        local=recipe.model.normaliser == "children",
         with_siblings=siblings or recipe.model.normaliser == "children",
     )
     prior = ready.model.prior
@@ -144,6 +149,7 @@ def prepare(
         categories=categories,
         source=source_digest(dataset, identifiers, recipe),
         tree_depths=identifiers.depth - 1 if suffixed else None,
+        codewords=None if codewords is None else tuple(map(torch.tensor, codewords)),
     )
 
 
@@ -242,7 +248,7 @@ def held_out(
         categories=prepared.categories,
         vectors=vectors,
         projected=projected,
-        skip_decided=recipe.model.normaliser == "children",
+        local=recipe.model.normaliser == "children",
     )
     prior = prepared.ready.model.prior
     if prior is None:
@@ -335,14 +341,11 @@ def category_tree(
     )
 
 
-def _codewords(identifiers: Identifiers, recipe: Recipe) -> list[Points] | None:
-    """The codebooks, where the recipe starts anything from them."""
+def _codewords(identifiers: Identifiers) -> list[Points] | None:
+    """The codebooks, where all prefixes share them."""
     quantizer = identifiers.quantizer
-    if recipe.model.prior == "off" and not (
-        recipe.model.aligned_codes and quantizer.shared_codebooks
-    ):
+    if not quantizer.shared_codebooks:
         return None
-    _check_codebooks(identifiers)
     found = [quantizer.codewords(depth) for depth in range(len(quantizer.sizes))]
     # A uniqueness suffix says nothing about the item: its codewords are zero.
     extra = identifiers.sizes[len(quantizer.sizes) :]

@@ -1,7 +1,8 @@
-"""Which queries make up each batch: a pure function of the seed and the epoch.
+"""What makes up each batch: a pure function of the seed and the epoch.
 
-Owns: shuffling, bucketing by size, and cutting whole queries to a budget of pairs. Nothing here has a state,
-so a resumed run needs only its epoch and step to go on exactly. Ignores what is in a batch (``packing``).
+Owns: shuffling, and cutting an epoch into batches: of whole queries (bucketed by size, to a budget of pairs),
+or of single (query, item) pairs, as the expectation of Eq. leaf is written. Nothing here has a state, so a
+resumed run needs only its epoch and step to go on exactly. Ignores what is in a batch (``packing``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rars.arrays import Ints
-from rars.training.packing import TrainingSet
+from rars.training.packing import Drawn, TrainingSet
 
 # Queries of similar size share a batch (less padding), among this many batches at a time (still shuffled).
 _WINDOW = 16
@@ -34,10 +35,11 @@ def batches(
     seed: int,
     epoch: int,
     at_least: int = 1,
-) -> list[Ints]:
-    """The batches of one epoch, each an array of whole queries (row numbers of the training set).
+    batching: str = "queries",
+) -> list[Drawn]:
+    """The batches of one epoch, of about ``pairs`` relevant pairs and no fewer than ``at_least`` queries.
 
-    A batch holds about ``pairs`` relevant pairs, and no fewer than ``at_least`` queries.
+    ``batching``  ``queries``: whole queries; ``pairs``: drawn pairs, every pair once an epoch
     """
     rng = np.random.default_rng([seed, epoch])
     chosen: list[Ints] = []
@@ -48,13 +50,39 @@ def batches(
         elif sample:
             chosen.append(rng.choice(size, min(sample, size), replace=False) + start)
     queries = np.concatenate(chosen)
+    if batching == "pairs":
+        return _of_pairs(data, queries, pairs, at_least, rng)
     rng.shuffle(queries)
     queries = _bucketed(queries, data, pairs)
     count = data.n_pairs[queries]
     number = ((np.cumsum(count) - count) // pairs).astype(np.int64)
     cut = np.flatnonzero(np.diff(number)) + 1
     found = _merged(np.split(queries, cut), at_least)
-    return [found[index] for index in rng.permutation(len(found))]
+    return [Drawn(found[index]) for index in rng.permutation(len(found))]
+
+
+def _of_pairs(
+    data: TrainingSet, queries: Ints, pairs: int, at_least: int, rng: np.random.Generator
+) -> list[Drawn]:
+    """All pairs of the queries in random order, cut into parts as equal as can be."""
+    taken = np.zeros(len(data), dtype=bool)
+    taken[queries] = True
+    every = rng.permutation(np.flatnonzero(taken[data.pairs.query]))
+    parts = np.array_split(every, max(1, round(len(every) / pairs)))
+    found: list[Drawn] = []
+    for index in range(len(parts)):
+        drawn = np.sort(parts[index])
+        present = np.unique(data.pairs.query[drawn])
+        if len(present) < at_least and index + 1 < len(parts):
+            parts[index + 1] = np.concatenate([drawn, parts[index + 1]])
+        elif len(present) < at_least and found:
+            before = found.pop().pairs
+            assert before is not None
+            drawn = np.sort(np.concatenate([before, drawn]))
+            found.append(Drawn(np.unique(data.pairs.query[drawn]), drawn))
+        else:
+            found.append(Drawn(present, drawn))
+    return found
 
 
 def _bucketed(queries: Ints, data: TrainingSet, pairs: int) -> Ints:

@@ -84,8 +84,13 @@ def truth(intent: Intent, facts: Facts, draw: Draw) -> Graded:
     return Graded.joined((exact, EXACT), (substitute, SUBSTITUTE), (beside, COMPLEMENT))
 
 
-def judge(intent: Intent, facts: Facts, known: Graded, draw: Draw) -> Graded:
-    """About 20 items of a query: some of its truth and, mostly near it, irrelevant ones."""
+def judge(
+    intent: Intent, facts: Facts, known: Graded, draw: Draw, complements: float = 1.0
+) -> Graded:
+    """About 20 items of a query: some of its truth and, mostly near it, irrelevant ones.
+
+    ``complements`` is the share of queries of which complements are judged.
+    """
     size = 18 + draw.below(5)
     exact = _some(known, EXACT, 4 + draw.below(6), draw)
     # Where one grade is scarce the other fills in, so that most queries have 5 to 16 positives.
@@ -93,6 +98,8 @@ def judge(intent: Intent, facts: Facts, known: Graded, draw: Draw) -> Graded:
     if len(substitute) < 3:
         exact = _some(known, EXACT, 7 + draw.below(6), draw)
     beside = _some(known, COMPLEMENT, 1 + draw.below(3), draw)
+    if complements < 1 and len(exact) + len(substitute) > 1 and draw.chance(1 - complements):
+        beside = beside[:0]
     positives = len(exact) + len(substitute) + len(beside)
     wrong = _irrelevant(intent, facts, max(2, size - positives), draw)
     return Graded.joined(

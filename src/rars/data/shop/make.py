@@ -75,12 +75,14 @@ def make_shop(
     size: str | int,
     locale: str = "en",
     seed: int = 0,
+    complements: float = 1.0,
     advance: Advance | None = None,
 ) -> None:
     """Write the dataset folder of a shop that exists only on paper.
 
     ``size`` is ``tiny``, ``small``, ``demo`` or a number of items. The same size, locale and seed give the
-    same bytes; a larger shop of the same seed begins with the same items.
+    same bytes; a larger shop of the same seed begins with the same items. ``complements`` is the share of
+    queries of which complements are judged (those with a single other positive always are).
 
     >>> from tempfile import TemporaryDirectory
     >>> from rars.data import Dataset
@@ -91,6 +93,9 @@ def make_shop(
     (300, 120)
     """
     chosen, words = parse_size(size), lexicon(locale)
+    if not 0 <= complements <= 1:
+        raise RarsError(f"The share of judged complements is between 0 and 1, not {complements}.")
+    dial = {} if complements == 1 else {"complements": complements}
     total = chosen.items + chosen.train + chosen.test
     report: Advance = advance or (lambda done, total: None)
     with writing_dataset(
@@ -101,6 +106,7 @@ def make_shop(
         seed=seed,
         locale=locale,
         size=chosen.name,
+        **dial,
     ) as writer:
         parts = []
         for start in range(0, chosen.items, CHUNK):
@@ -108,7 +114,7 @@ def make_shop(
             parts.append(make_facts(seed, start, stop))
             writer.add("items", item_rows(parts[-1], locale, seed, start))
             report(stop, total)
-        _write_queries(writer, Facts.joined(parts), words, chosen, seed, report)
+        _write_queries(writer, Facts.joined(parts), words, chosen, seed, complements, report)
 
 
 def parse_size(size: str | int) -> Size:
@@ -133,7 +139,13 @@ def parse_size(size: str | int) -> Size:
 
 
 def _write_queries(
-    writer: DatasetWriter, facts: Facts, words: Lexicon, size: Size, seed: int, report: Advance
+    writer: DatasetWriter,
+    facts: Facts,
+    words: Lexicon,
+    size: Size,
+    seed: int,
+    complements: float,
+    report: Advance,
 ) -> None:
     count = size.train + size.test
     ids = [f"Q{i:06d}" for i in range(count)]
@@ -155,7 +167,7 @@ def _write_queries(
             ),
         )
         judged = [
-            judge(query.intent, facts, query.known, Draw(key(seed, "judge", name)))
+            judge(query.intent, facts, query.known, Draw(key(seed, "judge", name)), complements)
             for name, query in zip(block, made, strict=True)
         ]
         writer.add("judgments", _pairs(block, judged))

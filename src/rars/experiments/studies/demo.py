@@ -1,7 +1,7 @@
 """What ``rars demo`` compares: Base and RARS with one seed under three retrieval rules, and BM25.
 
 One seed at the size's own learning rate: enough to see the parts at work, not enough to conclude. ``main``
-is the controlled comparison.
+is the controlled comparison. Batches are of whole queries, which takes a sixth of the time that pairs take.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ def conditions(setting: Setting) -> list[Condition]:
     """BM25, Base and RARS."""
     made = [Condition("bm25", "BM25", setting.recipe("bm25"), (PLAIN,), seeded=False)]
     return made + [
-        Condition(name, label, setting.recipe(name), tuple(RULE_LABELS))
+        Condition(
+            name, label, setting.recipe(name, "training.batching=queries"), tuple(RULE_LABELS)
+        )
         for name, label in MODELS.items()
     ]
 

@@ -19,6 +19,7 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "inside").mkdir()
     monkeypatch.chdir(tmp_path / "inside")
     (tmp_path / "file").touch()
+    (tmp_path / "inside" / "loop").symlink_to("loop")
     return tmp_path
 
 
@@ -27,6 +28,8 @@ def here(tmp_path, monkeypatch):
     [
         ("../file", "is a file"),
         ("../file/deep/down", "file is a file"),
+        ("loop", "it is a link that leads nowhere"),
+        ("loop/x", "loop leads nowhere"),
         ("n" * 250, "has 250 bytes"),
         ("é" * 120, "has 240 bytes"),
         ("n" * 300 + "/x", "has 300 bytes"),

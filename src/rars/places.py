@@ -39,7 +39,7 @@ def target(folder: str | os.PathLike[str], *, replaced: bool = False) -> Path:
             size, most = len(os.fsencode(part)), LONGEST if part == path.name else 255
             if size > most:
                 raise RarsError(f"The name {part[:24]!r}... has {size} bytes; {most} is the most.")
-        if replaced and (here := Path.cwd()).is_relative_to(path.resolve()):
+        if replaced and (here := Path.cwd()).is_relative_to(os.path.realpath(path)):
             raise RarsError(f"{shown} is the folder you are in ({here}); choose another one.")
         problem = _problem(path)
     except (OSError, ValueError) as error:
@@ -112,7 +112,9 @@ def _problem(path: Path) -> str | None:
     for place in (path, *path.absolute().parents):
         if place.is_dir():
             return None if os.access(place, os.W_OK | os.X_OK) else f"{place} is read-only"
-        if place.exists() or place.is_symlink():
+        if place.is_symlink() and not place.exists():
+            return "it is a link that leads nowhere" if place == path else f"{place} leads nowhere"
+        if place.exists():
             return "it is a file" if place == path else f"{place} is a file"
     return None
 

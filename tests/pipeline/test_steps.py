@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 
@@ -140,3 +143,34 @@ def test_a_run_folder_or_its_name_will_do(trained):
     for given in (trained, trained.folder, str(trained.folder)):
         assert Run.of(given).folder == trained.folder
     assert pipeline.index(str(trained.folder)) == "v000001"
+
+
+def test_a_forced_index_that_was_killed_before_it_was_noted_is_not_made_twice(trained, tmp_path):
+    """The same command again ends as if nothing had happened."""
+    run = Run(tmp_path / "run")
+    shutil.copytree(trained.folder, run.folder, symlinks=True)
+    first = pipeline.index(run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "record", lambda *_, **__: _raise(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            pipeline.index(run, force=True)
+    made = pipeline.index(run, force=True)
+    assert made > first
+    assert run.manifest()["steps"]["index"]["version"] == made
+    assert [event["version"] for event in pipeline.log(run)["log"]][-2:] == [first, made]
+    assert pipeline.index(run, force=True) > made  # and now it is asked for once more
+
+
+def _raise(error):
+    raise error
+
+
+@pytest.mark.parametrize("log", [None, 3, [3], [{}], [{"version": "v1", "action": "build"}], "x"])
+def test_a_log_that_is_none_is_one_sentence(trained, tmp_path, log):
+    run = Run(tmp_path / "run")
+    shutil.copytree(trained.folder, run.folder, symlinks=True)
+    path = run.folder / "index" / "current.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"log": log}))
+    for step in (pipeline.log, pipeline.index, pipeline.rollback):
+        with pytest.raises(RarsError, match=r"current\.json"):
+            step(run, force=True) if step is pipeline.index else step(run)

@@ -52,7 +52,7 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 Size = Annotated[str, typer.Option(help="tiny, small or paper.")]
 Protocol = Annotated[
     str | None,
-    typer.Option(help="Settings laid over the recipe: paper, or a .toml file."),
+    typer.Option(help="Settings laid over the recipe: paper, faithful, or a .toml file."),
 ]
 Changes = Annotated[
     list[str] | None,

@@ -6,6 +6,7 @@ and the counts its manifest promises. Ignores how each rule works (``rars.data.r
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +67,9 @@ def check_folder(
     if tables is None and (folder / MANIFEST).exists():
         return _check_stored(folder, advance)
     prepared = prepare(tables or find_tables(folder), advance=advance, consequence="not importable")
-    return Checked(folder, {"name": folder.resolve().name}, None, summary_of(prepared))
+    return Checked(
+        folder, {"name": Path(os.path.realpath(folder)).name}, None, summary_of(prepared)
+    )
 
 
 def find_tables(folder: Path) -> Tables:

@@ -7,6 +7,7 @@ frames (``rars.data.memory``) and the rules themselves (``rars.data.rules``).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -156,7 +157,7 @@ def import_tables(
     }
     with writing_dataset(
         folder,
-        name=name or folder.resolve().name,
+        name=name or Path(os.path.realpath(folder)).name,
         licence=licence,
         grades=prepared.grades,
         sources=sources,

@@ -12,7 +12,7 @@ from typing import Any
 from rars import locks
 from rars.progress import SILENT, Tell
 from rars.runs import Run
-from rars.search.index import build_index, current, is_current
+from rars.search.index import build_index, current, is_current, pointer
 
 
 def index(run: Run | str | Path, *, force: bool = False, tell: Tell = SILENT) -> str:
@@ -22,14 +22,24 @@ def index(run: Run | str | Path, *, force: bool = False, tell: Tell = SILENT) ->
         return current(run)
     with locks.held(run.folder):
         start = time.perf_counter()
-        if force or not is_current(run):
+        if (force and not _unrecorded(run)) or not is_current(run):
             tell.say(f"Indexing the catalogue of {run.folder}.")
             with tell.stage("index") as advance:
                 build_index(run, advance=advance)
-        # One that is there but not recorded: a process was killed in between.
         version, seconds = current(run), round(time.perf_counter() - start, 1)
         run.record("index", seconds=seconds, version=version)
         return version
+
+
+def _unrecorded(run: Run) -> bool:
+    """Whether a version was made that the run does not know of: a process was killed in between."""
+    if not is_current(run):
+        return False
+    recorded = run.manifest()["steps"].get("index", {}).get("version")
+    return any(
+        last["action"] == "build" and last["version"] != recorded
+        for last in pointer(run)["log"][-1:]
+    )
 
 
 def tune(run: Run | str | Path, *, tell: Tell = SILENT) -> dict[str, Any]:

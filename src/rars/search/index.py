@@ -10,6 +10,7 @@ written whole, then the pointer is replaced: a reader sees the old catalogue or 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,9 +126,24 @@ def pointer(run: Run) -> dict[str, Any]:
     if not path.exists():
         raise RarsError(f"{run.folder} has no index; make it with: rars index {run.folder}")
     found = artifacts.read_json(path)
-    if not isinstance(found, dict) or not {"current", "log"} <= found.keys():
+    if not isinstance(found, dict) or not _is_version(found.get("current")):
         raise RarsError(f"{path} does not say which version is searched.")
+    log = found.get("log")
+    if not isinstance(log, list) or not all(map(_is_event, log)):
+        raise RarsError(f"{path} does not say what happened so far: its 'log' is none.")
     return found
+
+
+def _is_version(name: object) -> bool:
+    return isinstance(name, str) and re.fullmatch(r"v\d{6,9}", name, re.ASCII) is not None
+
+
+def _is_event(event: object) -> bool:
+    return (
+        isinstance(event, dict)
+        and _is_version(event.get("version"))
+        and isinstance(event.get("action"), str)
+    )
 
 
 def current(run: Run) -> str:

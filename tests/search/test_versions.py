@@ -185,6 +185,22 @@ def test_what_a_kill_left_of_pruned_versions_goes_with_the_next_pruning(changed,
     assert folders(changed) == ["v000003"]
 
 
+def test_a_log_that_names_other_folders_deletes_nothing(changed):
+    path = home(Run.open(changed)) / "current.json"
+    sound = json.loads(path.read_text())
+    before = folders(changed)
+    for pruned in (["../model"], ["v000001", "."], "v000001", [1]):
+        sound["log"][-1]["pruned"] = pruned
+        path.write_text(json.dumps(sound))
+        with pytest.raises(RarsError, match="does not say what happened so far"):
+            prune(changed, keep=0)
+    sound["log"][-1]["pruned"] = ["v000003"]  # the one that is searched
+    path.write_text(json.dumps(sound))
+    assert prune(changed, keep=5).kept == ("v000003", "v000002", "v000001")
+    assert folders(changed) == before
+    assert (changed / "model").exists()
+
+
 @pytest.mark.parametrize("keep", [-1, 1.5, True, "all"])
 def test_a_policy_that_is_no_number_is_one_sentence(run, keep):
     with pytest.raises(RarsError, match="keep must be a whole number of 0 or more"):

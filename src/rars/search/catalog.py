@@ -123,7 +123,8 @@ def prune(run: Run, keep: int = KEPT) -> Pruned:
             event = {"action": "prune", "parent": kept[0], "items": items, "pruned": gone}
             point(run, kept[0], event)
         artifacts.sweep(home(run), "v")
-        left = [name for name in _all_pruned(run) if (home(run) / name).exists()]
+        pruned = (name for name in _all_pruned(run) if name not in kept)
+        left = [name for name in pruned if (home(run) / name).exists()]
         held = tuple(name for name in left if not artifacts.remove(home(run) / name))
         removed = tuple(name for name in left if name not in held)
         return Pruned(tuple(kept), removed, held)

@@ -139,10 +139,13 @@ def _is_version(name: object) -> bool:
 
 
 def _is_event(event: object) -> bool:
+    """Whether an entry of the log can be one; what it says was pruned may be deleted, so those are names."""
     return (
         isinstance(event, dict)
         and _is_version(event.get("version"))
         and isinstance(event.get("action"), str)
+        and isinstance(event.get("pruned", []), list)
+        and all(map(_is_version, event.get("pruned", [])))
     )
 
 
@@ -163,7 +166,7 @@ def versions(run: Run) -> list[str]:
     """The versions that are kept, the one searched now first, then those searched most lately."""
     known = pointer(run)
     log = known["log"]
-    gone = {name for event in log for name in event.get("pruned", ())}
+    gone = {name for event in log for name in event.get("pruned", ())} - {known["current"]}
     named = [str(known["current"]), *(str(event["version"]) for event in reversed(log))]
     return [name for name in dict.fromkeys(named) if name not in gone]
 

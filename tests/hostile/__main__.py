@@ -33,7 +33,15 @@ from tests.hostile import case as making
 from tests.hostile import found, killpoints
 from tests.hostile.case import Case
 
-TURNS = {"texts": 10, "tables": 20, "queries": 30, "recipes": 20, "folders": 40, "commands": 40}
+TURNS = {
+    "texts": 10,
+    "tables": 20,
+    "queries": 30,
+    "recipes": 20,
+    "folders": 40,
+    "commands": 40,
+    "trainings": 40,
+}
 """Seconds of a turn: the longer a case takes, the longer its area."""
 PATIENCE = 60
 """Seconds after which a case is a defect."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tests.hostile import commands, folders, queries, recipes, tables, texts
+from tests.hostile import commands, folders, queries, recipes, tables, texts, trainings
 from tests.hostile.case import Case
 
 AREAS: dict[str, ModuleType] = {
@@ -25,6 +25,7 @@ AREAS: dict[str, ModuleType] = {
     "recipes": recipes,
     "folders": folders,
     "commands": commands,
+    "trainings": trainings,
 }
 FOLDER = Path(__file__).with_name("found")
 LONGEST = 20_000

@@ -29,5 +29,6 @@ def catalogue_categories(
     if any(paths):
         deepest = max(len(path or ()) for path in paths)  # a level that no item has teaches nothing
         return CategoryTree.of_paths(paths, min(levels, deepest))
-    codes = induce_categories(vectors(), (BRANCHING,) * levels, seed=seed)
-    return CategoryTree.of_codes(np.asarray(codes))
+    codes = np.asarray(induce_categories(vectors(), (BRANCHING,) * levels, seed=seed))
+    # Of a few items nothing is left to divide after the first level.
+    return CategoryTree.of_codes(codes[:, : max(1, int((codes >= 0).any(axis=0).sum()))])

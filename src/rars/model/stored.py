@@ -46,7 +46,9 @@ class _Stored(_Strict):
     backbone: _Backbone
     sizes: list[Count] = Field(min_length=1, max_length=64)
     ends: list[bool]
-    categories: list[Count] = Field(max_length=64)
+    categories: list[Width] = Field(
+        max_length=64
+    )  # of small catalogues, earlier versions kept empty levels
     category_mode: Literal["feedback", "slots", "off"]
     vector: Width
     vector_tokens: Width

@@ -24,7 +24,7 @@ from rars.cli.ending import UsageError
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.pipeline.opening import open_system
-from tests.hostile import recipes, tables, texts
+from tests.hostile import queries, recipes, tables, texts
 from tests.hostile.case import Case, made
 from tests.search.trained import CHANGES, make_run
 
@@ -87,6 +87,14 @@ COMMANDS = (
     "catalog remove run {0}",
     "catalog update run {0}",
     "catalog log {0}",
+    "catalog apply run {0} --whole",
+    "catalog apply {0} unknown.jsonl",
+    "catalog prune {0} --keep {n}",
+    "catalog diff {0} {w} {w} --queries {1}",
+    "search run mug --filter {f}",
+    "search {0} mug --filter {f} --facet {w} --facet-over matching",
+    "search run mug --why-not {w}",
+    "search run mug --walk {w}",
     "catalog rollback {0} {w}",
     "experiment {w} --data {0} --out {1} --seeds {n} --dry-run",
     "recipes {w}",
@@ -218,6 +226,8 @@ def _words(rng: random.Random, pieces: Any) -> list[str]:
             made.append(rng.choice(NUMBERS))
         elif part == "{w}":
             made.append(word())
+        elif part == "{f}":
+            made.append(queries.filter_of(rng, pieces))
         elif part == "{r}":
             made.append(rng.choice(recipes.NAMES))
         elif part == "{s}":

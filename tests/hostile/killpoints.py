@@ -125,6 +125,11 @@ CASES = [
         ("data shop, new", "train", "catalog add"),
     ),
     Case(
+        "catalog update",
+        "catalog update {home}/run {home}/other.jsonl",
+        ("data shop, new", "train", "catalog add"),
+    ),
+    Case(
         "catalog rollback",
         "catalog rollback {home}/run",
         ("data shop, new", "train", "catalog add"),
@@ -145,6 +150,7 @@ CASES = [
     ),
 ]
 NEW = [{"id": f"N{n}", "title": f"zyxquor theremin {n}"} for n in (1, 2)]
+OTHER = [{"id": f"N{n}", "title": f"another theremin {n}"} for n in (1, 2)]
 
 
 # -- what is there ---------------------------------------------------------------------------------
@@ -271,7 +277,8 @@ class World:
             shutil.copytree(self._made(names), self.work, symlinks=True)
             return
         self.work.mkdir()
-        (self.work / "new.jsonl").write_text("".join(json.dumps(one) + "\n" for one in NEW))
+        for name, rows in (("new.jsonl", NEW), ("other.jsonl", OTHER)):
+            (self.work / name).write_text("".join(json.dumps(one) + "\n" for one in rows))
 
     def ready(self, names: tuple[str, ...]) -> None:
         """Make what these cases leave behind."""

@@ -64,6 +64,7 @@ OPTIONS = (
     "exact",
     "explain",
     "beam",
+    "filter",
 )
 RULES = ("ar", "all", "hybrid", "010", "111")
 
@@ -74,6 +75,64 @@ def tiny() -> Retriever:
     run = sound()
     os.environ.setdefault("RARS_CACHE", str(run.parent / "cache"))
     return Retriever.load(run)
+
+
+def filter_of(rng: random.Random, pieces: Any) -> str:
+    """A filter, or what somebody takes for one: columns, operators and values in some order."""
+    columns = (
+        "brand",
+        "color",
+        "price",
+        "category",
+        "title",
+        "id",
+        "nothing",
+        "attributes.a",
+        "''",
+    )
+    operators = (
+        "=",
+        "!=",
+        "<",
+        ">=",
+        "IN",
+        "in",
+        "AND",
+        "OR",
+        "NOT",
+        "(",
+        ")",
+        "~",
+        "..",
+        "IS",
+        ",",
+    )
+    values = (
+        "Acme",
+        "20",
+        "-1e400",
+        "'a b'",
+        '"',
+        "null",
+        "true",
+        "Home > Mugs",
+        "*",
+        "%",
+        "[1]",
+        "",
+    )
+    words: list[str] = []
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        sound = [rng.choice(columns), rng.choice(operators[:4]), rng.choice(values)]
+        kind = rng.random()
+        if kind < 0.2:
+            sound[2] = texts.text_of(rng, pieces)
+        elif kind < 0.4:
+            sound.insert(rng.randrange(4), rng.choice(operators))
+        elif kind < 0.5:
+            sound = ["("] * rng.choice((1, 50, 20_000)) + sound
+        words += [*sound, rng.choice(("AND", "OR", "AND NOT"))]
+    return " ".join(words[:-1] if rng.random() < 0.9 else words)
 
 
 def text_of(rng: random.Random) -> str:
@@ -123,6 +182,8 @@ def cases(rng: random.Random, system: System | None = None) -> Iterator[Case]:
             options["explain"] = True
         if rng.random() < 0.1:
             options["k"] = rng.choice((1, 3, 10**6))
+        if rng.random() < 0.2:
+            options["filter"] = filter_of(rng, _pieces())
         text: Any = text_of(rng)
         if rng.random() < 0.15:
             options[rng.choice(OPTIONS)] = rng.choice(NONSENSE)

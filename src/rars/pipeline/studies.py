@@ -20,6 +20,7 @@ from rars.analysis import curves, health, relevance_tree
 from rars.analysis.relevance_tree import RelevanceTree
 from rars.analysis.representation import Probe, probe
 from rars.identifiers import Health, Identifiers
+from rars.identifiers.sizes import proposed_sizes
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.tree import PrefixTree
@@ -41,6 +42,11 @@ class Inspected:
     untrained_recall: float | None
     plot: Path
 
+    @property
+    def proposed_sizes(self) -> tuple[int, ...]:
+        """Code sizes that would give this catalogue the paper's shape of tree."""
+        return proposed_sizes(self.health.items)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
@@ -49,6 +55,7 @@ class Inspected:
             "collisions": dict(self.identifiers.report),
             "untrained_recall_at_100": self.untrained_recall,
             "health": self.health.as_dict(),
+            "sizes_of_the_papers_shape": list(self.proposed_sizes),
             "plot": str(self.plot),
         }
 

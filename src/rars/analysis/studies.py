@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from rars.analysis import resolution
+from rars.analysis import hierarchy, resolution
 from rars.analysis.study import Study
 from rars.errors import RarsError
 
 STUDIES: dict[str, Study] = {
     "ambiguity": resolution.STUDY,
+    "hierarchy": hierarchy.STUDY,
 }
 """In the order in which a reader of the paper meets them."""
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from rars.analysis import hierarchy, resolution
+from rars.analysis import heterogeneity, hierarchy, replication, resolution, sensitivity
+from rars.analysis.evidence import result as evidence
 from rars.analysis.study import Study
 from rars.errors import RarsError
 
 STUDIES: dict[str, Study] = {
     "ambiguity": resolution.STUDY,
     "hierarchy": hierarchy.STUDY,
+    "heterogeneity": heterogeneity.STUDY,
+    "replication": replication.STUDY,
+    "sensitivity": sensitivity.STUDY,
+    "evidence": evidence.STUDY,
 }
 """In the order in which a reader of the paper meets them."""
 

@@ -75,7 +75,7 @@ def measured(
 
 
 def _at_depth(tree: PrefixTree, projection: Projection, found: Choices, depth: int) -> Parents:
-    level, above = projection.levels[depth], projection.levels[depth - 1]
+    above = projection.levels[depth - 1]
     branching = projection.branching(depth)
     several = np.flatnonzero(branching > 1)
     target = _targets(tree, projection, found, depth)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from rars.analysis import hierarchy, resolution
+from rars.analysis import alignment, cases, coverage, hierarchy, resolution
 from rars.analysis.study import Study
 from rars.errors import RarsError
 
 STUDIES: dict[str, Study] = {
     "ambiguity": resolution.STUDY,
     "hierarchy": hierarchy.STUDY,
+    "alignment": alignment.STUDY,
+    "coverage": coverage.STUDY,
+    "cases": cases.STUDY,
 }
 """In the order in which a reader of the paper meets them."""
 

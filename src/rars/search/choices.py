@@ -92,13 +92,20 @@ def _along(retriever: Retriever, readied: Readied, places: Sequence[Places]) -> 
             tree, vocabulary, depth, grid.ravel(), slot[parent], child, logits, guide
         )
         added = guide.added(tree, depth, here.query[parent], child, len(begun))
-        found.append(Choices(parent.astype(np.int64), child.astype(np.int64), gained, added))
+        found.append(
+            Choices(
+                parent.astype(np.int64),
+                child.astype(np.int64),
+                gained.astype(np.float64, copy=False),
+                added.astype(np.float64, copy=False),
+            )
+        )
         before = grid
     return found
 
 
 def _grid(places: Places, queries: int) -> tuple[Longs, Longs]:
-    """Nodes as a table (queries, most), each query's first node where it has no more; and whose slot is whose."""
+    """Nodes as a table (queries, most), filled with each query's first; and the slot of every place."""
     counts = np.bincount(places.query, minlength=queries)
     first = np.cumsum(counts) - counts
     column = np.arange(len(places.query)) - first[places.query]

@@ -226,7 +226,10 @@ def rank_name(rank: int | None) -> str:
     return f">{ABSENT}" if rank is None else str(rank)
 
 
-def moved(ranks: Sequence[int | None]) -> int:
-    """1 if the last system ranks an item higher than the first, -1 if lower, 0 if neither."""
-    first, last = (ABSENT + 1 if rank is None else rank for rank in (ranks[0], ranks[-1]))
-    return int(np.sign(first - last))
+def moved(one: CaseItem) -> int:
+    """1 if the last system places an item better than the first, -1 if worse, 0 if neither.
+
+    Higher is better, but for an irrelevant item lower is.
+    """
+    first, last = (ABSENT + 1 if rank is None else rank for rank in (one.ranks[0], one.ranks[-1]))
+    return int(np.sign(first - last)) * (1 if one.share else -1)

@@ -228,7 +228,7 @@ class _Drawing:
         self._ranks(one, y)
 
     def _ranks(self, one: CaseItem, y: float) -> None:
-        way = moved(one.ranks)
+        way = moved(one)
         color = GOOD if way > 0 else BAD if way < 0 else DIM
         right = self.page.width - _MARGIN
         self._text(right - 62, y, rank_name(one.ranks[0]), 9, DIM, ha="right")
@@ -269,11 +269,13 @@ class _Drawing:
         color: str,
         *,
         ha: str = "left",
-        va: str = "center_baseline",
+        va: str = "baseline",
         weight: str = "normal",
         family: str | None = None,
         z: float = 3,
     ) -> Any:
+        if va == "baseline":  # letters of every script and size stand on one line, centred on y
+            y += 0.36 * size
         more = {"family": ["DejaVu Sans Mono", "monospace"]} if family else {}
         return self.axis.text(x, y, _plain(text), fontsize=size, color=color, ha=ha, va=va,
                               weight=weight, zorder=z, parse_math=False, **more)  # fmt: skip

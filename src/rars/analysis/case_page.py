@@ -79,4 +79,4 @@ def _shown(case: Case) -> dict[str, object]:
 
 def _item(one: CaseItem, path: tuple[int, ...], row: int) -> PlacedItem:
     ranks = one.ranks
-    return PlacedItem(one, path, row, rank_name(ranks[0]), rank_name(ranks[-1]), moved(ranks))
+    return PlacedItem(one, path, row, rank_name(ranks[0]), rank_name(ranks[-1]), moved(one))

@@ -19,13 +19,17 @@ from typing import Any
 from rars import locks, places
 from rars.analysis import ambiguity as branching
 from rars.analysis import curves, health, relevance_tree
+from rars.analysis.mixing import Mixing, mixing
 from rars.analysis.relevance_tree import RelevanceTree
 from rars.analysis.representation import Probe, probe
 from rars.analysis.studies import STUDIES, study
 from rars.analysis.study import Scene, Study
 from rars.analysis.writing import Analysed, write
+from rars.arrays import Floats
+from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers import Health, Identifiers
+from rars.evaluation.tables import html
+from rars.identifiers import Health, Identifiers, item_vectors
 from rars.identifiers.sizes import proposed_sizes
 from rars.progress import SILENT, Tell
 from rars.runs import Run
@@ -34,13 +38,16 @@ from rars.tree import PrefixTree
 
 @dataclass(frozen=True, eq=False)
 class Inspected:
-    """How healthy a run's identifiers are, and what recall they keep without any training."""
+    """How healthy a run's identifiers are, what recall they keep without any training, and where they part
+    from meaning: prefixes that mix unrelated items, queries whose relevance is torn apart.
+    """
 
     run: Run
     identifiers: Identifiers
     health: Health
     split: str
     untrained_recall: float | None
+    mixing: Mixing
     plot: Path
 
     @property
@@ -57,11 +64,12 @@ class Inspected:
             "untrained_recall_at_100": self.untrained_recall,
             "health": self.health.as_dict(),
             "sizes_of_the_papers_shape": list(self.proposed_sizes),
+            "mixing": self.mixing.as_dict(),
             "plot": str(self.plot),
         }
 
     def _repr_html_(self) -> str:
-        return self.health._repr_html_()
+        return html(self.health.table(), *self.mixing.tables())
 
 
 def inspect(
@@ -71,11 +79,24 @@ def inspect(
     run = Run.of(run, generative=True)
     path = _figure(plot, run.results / "identifiers.png")
     found = Identifiers.load(run.folder / "identifiers")
-    measured = found.health()
-    recall = health.untrained(run.dataset(), found, split)
+    measured, dataset = found.health(), run.dataset()
+    recall = health.untrained(dataset, found, split)
+    parted = mixed(dataset, found, split)
     with _allowed(run, path):
         health.draw(measured, path)
-    return Inspected(run, found, measured, split, recall, path)
+    return Inspected(run, found, measured, split, recall, parted, path)
+
+
+def mixed(dataset: Dataset, identifiers: Identifiers, split: str) -> Mixing:
+    """Which prefixes mix unrelated items, and which queries' relevance the tree tears apart."""
+
+    def vectors() -> Floats | None:
+        if not identifiers.embedder:
+            return None
+        frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+        return identifiers.item_space(frozen)
+
+    return mixing(dataset, PrefixTree.build(identifiers.codes), split, vectors=vectors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,7 @@ class Inspected:
     health: Health
     split: str
     untrained_recall: float | None
+    hit_rate: float | None
     mixing: Mixing
     plot: Path
 
@@ -62,6 +63,7 @@ class Inspected:
             "learner": self.identifiers.settings.learner,
             "collisions": dict(self.identifiers.report),
             "untrained_recall_at_100": self.untrained_recall,
+            "embedding_hit_rate_at_50": self.hit_rate,
             "health": self.health.as_dict(),
             "sizes_of_the_papers_shape": list(self.proposed_sizes),
             "mixing": self.mixing.as_dict(),
@@ -81,10 +83,11 @@ def inspect(
     found = Identifiers.load(run.folder / "identifiers")
     measured, dataset = found.health(), run.dataset()
     recall = health.untrained(dataset, found, split)
+    hits = health.embedding_hit_rate(dataset, found, split)
     parted = mixed(dataset, found, split)
     with _allowed(run, path):
         health.draw(measured, path)
-    return Inspected(run, found, measured, split, recall, parted, path)
+    return Inspected(run, found, measured, split, recall, hits, parted, path)
 
 
 def mixed(dataset: Dataset, identifiers: Identifiers, split: str) -> Mixing:

@@ -30,6 +30,7 @@ from rars.model.prior import OWN_PART_BESIDE, SemanticPrior
 from rars.model.saving import Ready, build
 from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tokenizer
 from rars.objectives import TERMS
+from rars.objectives.common import Ground
 from rars.progress import Advance
 from rars.training import pseudo
 from rars.training.candidates import MiningInputs
@@ -37,6 +38,7 @@ from rars.training.packing import Entries, TrainingSet, training_set
 from rars.training.sampler import QueryRange
 from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree
+from rars.tree.kinship import Kin, kinship
 
 _SAMPLE, _CELLS = 1000, 20_000_000
 """Training queries that calibrate the prior: at the most, and times the identifiers of the catalogue."""
@@ -62,8 +64,8 @@ class Prepared:
     categories: CategoryTree | None
     source: str
     tree_depths: int | None
-    codewords: tuple[Tensor, ...] | None
-    """The identifiers' codebooks, where all prefixes share them."""
+    ground: Ground
+    """What is known of the identifiers, for what terms keep for themselves."""
 
     def taken(self, loop: LoopSettings) -> tuple[QueryRange, ...]:
         """What each epoch of a phase takes: shares of the judged queries; without any, of the part itself."""
@@ -149,14 +151,22 @@ def prepare(
         categories=categories,
         source=source_digest(dataset, identifiers, recipe),
         tree_depths=identifiers.depth - 1 if suffixed else None,
-        codewords=None if codewords is None else tuple(map(torch.tensor, codewords)),
+        ground=Ground(
+            codewords=None if codewords is None else tuple(map(torch.tensor, codewords)),
+            kin=_kin(dataset, identifiers, recipe, tree, vocabulary),
+        ),
     )
 
 
 def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) -> str:
-    """The digest of all that the weights depend on: data, identifiers, recipe (but for name and search)."""
+    """The digest of all that the weights depend on: data, identifiers, recipe.
+
+    Of the recipe neither its name nor how it is searched, but for the score of paths.
+    """
     settings = recipe.model_dump(mode="json")
     kept = {key: settings[key] for key in ("identifiers", "model", "objective", "training")}
+    if recipe.search.score != "probability":
+        kept["score"] = recipe.search.score  # the model's own lists and its validation follow it
     codes = hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()
     return artifacts.digest_json([dataset.digest, kept, codes])
 
@@ -350,6 +360,20 @@ def _codewords(identifiers: Identifiers) -> list[Points] | None:
     # A uniqueness suffix says nothing about the item: its codewords are zero.
     extra = identifiers.sizes[len(quantizer.sizes) :]
     return found + [np.zeros((size, found[0].shape[1]), dtype=np.float32) for size in extra]
+
+
+def _kin(
+    dataset: Dataset,
+    identifiers: Identifiers,
+    recipe: Recipe,
+    tree: PrefixTree,
+    vocabulary: SidVocabulary,
+) -> tuple[Kin, ...] | None:
+    """How far apart siblings are, where a term asks for it."""
+    if not any(TERMS[one.term].kin for phase in recipe.phases for one in phase.terms):
+        return None
+    frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+    return kinship(tree, vocabulary, identifiers.item_space(frozen))
 
 
 def _check_codebooks(identifiers: Identifiers) -> None:

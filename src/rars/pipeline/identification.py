@@ -125,7 +125,7 @@ def find(
             f"Learning identifiers of {dataset.n_items:,} items: {settings.learner}, "
             f"{' x '.join(map(str, settings.sizes)) or 'random digits'}."
         )
-        found = learn_identifiers(dataset, settings, device=device, tell=tell)
+        found = learn_identifiers(dataset, settings, model=recipe.model, device=device, tell=tell)
     else:
         found = wanted
     return Found(run, dataset, recipe, found, time.perf_counter() - start, True, source)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from rars import artifacts
 from rars.arrays import Ints, Points
-from rars.config import LoopSettings, Phase, Recipe
+from rars.config import LoopSettings, ModelSettings, Phase, Recipe
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers import Identifiers, cached_vectors, item_texts, item_vectors, open_embedder
@@ -102,7 +102,12 @@ def prepare(
     tree = PrefixTree.build(identifiers.codes)
     vocabulary = SidVocabulary.of(tree, identifiers.sizes)
     asked = _Queries.of(dataset, recipe)
-    tokenizer = query_tokenizer(dataset, recipe, asked.texts[: asked.judged])
+    own = identifiers.encoder
+    tokenizer: QueryTokenizer = (
+        query_tokenizer(dataset, recipe.model, asked.texts[: asked.judged])
+        if own is None
+        else own.tokenizer
+    )
     vectors, projected = query_vectors(asked.texts, identifiers, recipe, advance, device=device)
     categories = category_tree(dataset, identifiers, recipe)
     codewords = _codewords(identifiers)
@@ -116,8 +121,11 @@ def prepare(
         vector=0 if vectors is None else vectors.shape[1],
         embedder=identifiers.settings.embedder,
         codewords=codewords if recipe.model.prior != "off" or recipe.model.aligned_codes else None,
+        own=own is not None,
         seed=recipe.training.seed,
     )
+    if own is not None:
+        own.begin(ready.model)
     siblings = any(TERMS[one.term].siblings for phase in phases for one in phase.terms)
     relevance = Relevance.of(asked.row, asked.item, asked.rho)
     data = training_set(
@@ -167,6 +175,8 @@ def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) ->
     kept = {key: settings[key] for key in ("identifiers", "model", "objective", "training")}
     if recipe.search.score != "probability":
         kept["score"] = recipe.search.score  # the model's own lists and its validation follow it
+    if identifiers.encoder is not None:
+        kept["encoder"] = identifiers.encoder.digest
     codes = hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()
     return artifacts.digest_json([dataset.digest, kept, codes])
 
@@ -304,14 +314,16 @@ def _sharpest(similar: Tensor, level: Entries, chosen: Ints, *, node: bool) -> f
     return float(_SCALES[int(np.argmax(fits))])
 
 
-def query_tokenizer(dataset: Dataset, recipe: Recipe, queries: Sequence[str]) -> QueryTokenizer:
+def query_tokenizer(
+    dataset: Dataset, settings: ModelSettings, queries: Sequence[str]
+) -> QueryTokenizer:
     """The checkpoint's own tokenizer; offline, one learned on catalogue titles and training queries."""
-    kind, _, name = recipe.model.backbone.partition(":")
+    kind, _, name = settings.backbone.partition(":")
     if kind in PRESETS:
         titles = (text for text in dataset.items(["title"])["title"].to_pylist())
         words = chain(titles, queries)
-        return train_tokenizer(words, recipe.model.vocabulary, recipe.model.max_tokens)
-    return pretrained_tokenizer(name, recipe.model.max_tokens)
+        return train_tokenizer(words, settings.vocabulary, settings.max_tokens)
+    return pretrained_tokenizer(name, settings.max_tokens)
 
 
 def query_vectors(
@@ -328,7 +340,7 @@ def query_vectors(
         return None, None
     embedder = open_embedder(identifiers.settings.embedder, device=device)
     vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
-    vectors = identifiers.query_space(vectors)
+    vectors = identifiers.read_space(vectors)
     projected = None
     if recipe.model.prior != "off":
         _check_codebooks(identifiers)
@@ -373,7 +385,8 @@ def _kin(
     if not any(TERMS[one.term].kin for phase in recipe.phases for one in phase.terms):
         return None
     frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
-    return kinship(tree, vocabulary, identifiers.item_space(frozen))
+    vectors = identifiers.item_space(frozen, lambda: item_texts(dataset).to_pylist())
+    return kinship(tree, vocabulary, vectors)
 
 
 def _check_codebooks(identifiers: Identifiers) -> None:

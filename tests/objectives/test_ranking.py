@@ -187,7 +187,7 @@ def on_lists(term, lists, settings, *, scores=None, logits=None, weight=(1.0, 1.
 
 
 def test_ltrgr_takes_the_first_of_each_kind_and_all_pairs():
-    """Query 0: relevant items at places 4 and 1, others at 0 and 2. Query 1 found none of its relevant ones."""
+    """Query 0: relevant items at places 4 and 1, others at 0 and 2. Query 1 found no relevant one."""
     lists = candidates(
         [0, 0, 0, 0, 1, 1, 1],
         [0.5, 0.5, 0.0, 0.0, 0.6, 0.4, 0.0],

@@ -14,8 +14,9 @@ from rars.cli.console import Styled
 from rars.errors import RarsError
 
 if TYPE_CHECKING:
+    from rars.experiments.learners import LearnerOutcome
     from rars.experiments.order import Outcome
-    from rars.experiments.processes import State, Watch
+    from rars.experiments.processes import Failure, State, Watch
 
 
 def experiment(
@@ -23,7 +24,8 @@ def experiment(
         str | None, typer.Argument(metavar="NAME", help="Which one; left out, they are listed.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="The dataset folder.")
+        list[Path] | None,
+        typer.Option("--data", metavar="DIR", help="The dataset folder; several for identifiers."),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where runs and results are kept.")
@@ -55,22 +57,60 @@ def experiment(
     if name is None:
         _list(experiments.studies_by_title(), as_json)
         return
-    if data is None:
+    if not data:
         raise RarsError(f"rars experiment {name} needs --data DIR.")
+    if name == "identifiers" and not dry_run:
+        _identifiers(data, out, size, protocol, jobs, changes or [], as_json)
+        return
+    if len(data) > 1:
+        raise RarsError(f"rars experiment {name} takes one --data DIR, not {len(data)}.")
     asked: dict[str, Any] = {"out": out, "size": size, "protocol": protocol, "seeds": seeds}
     asked |= {"tune_seeds": tune_seeds, "rates": _numbers(rates), "changes": changes or ()}
     if dry_run:
-        _show_plan(experiments.planned(name, data, **asked), as_json)
+        _show_plan(experiments.planned(name, data[0], **asked), as_json)
         return
     with watched() as watch:
         outcome = experiments.experiment(
-            name, data, **asked, jobs=jobs, watch=watch, say=console.say
+            name, data[0], **asked, jobs=jobs, watch=watch, say=console.say
         )
     payload = {**outcome.payload, "folder": str(outcome.folder)}
     console.emit(payload, as_json, lambda: _show(outcome))
-    if outcome.failures:
-        listed = "; ".join(map(str, outcome.failures))
-        raise RarsError(f"{len(outcome.failures)} of the runs failed: {listed}.")
+    _refuse_failures(outcome.failures)
+
+
+def _identifiers(
+    data: list[Path],
+    out: Path,
+    size: str,
+    protocol: str | None,
+    jobs: int | None,
+    changes: list[str],
+    as_json: bool,
+) -> None:
+    """Learners side by side: no seeds, no rate, and as many datasets as are given."""
+    from rars.experiments.learners import compare_learners
+    from rars.experiments.processes import usable_cores
+
+    with watched() as watch:
+        outcome = compare_learners(
+            data,
+            out=out,
+            size=size,
+            protocol=protocol,
+            jobs=usable_cores() if jobs is None else jobs,
+            changes=changes,
+            watch=watch,
+            say=console.say,
+        )
+    payload = {**outcome.payload, "folder": str(outcome.folder)}
+    console.emit(payload, as_json, lambda: _show(outcome))
+    _refuse_failures(outcome.failures)
+
+
+def _refuse_failures(failures: list[Failure]) -> None:
+    if failures:
+        listed = "; ".join(map(str, failures))
+        raise RarsError(f"{len(failures)} of the runs failed: {listed}.")
 
 
 def _numbers(text: str | None) -> tuple[float, ...]:
@@ -98,7 +138,7 @@ def _show_plan(payload: dict[str, Any], as_json: bool) -> None:
     console.emit(payload, as_json, show)
 
 
-def _show(outcome: Outcome) -> None:
+def _show(outcome: Outcome | LearnerOutcome) -> None:
     console.report(*outcome.tables)
     for name in ("report.html", "table.md", "table.tex", "results.json"):
         console.show(outcome.folder / name)

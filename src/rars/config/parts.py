@@ -26,6 +26,7 @@ PARTS = {
     "embedder": ("rars.identifiers.embedders", "EMBEDDERS"),
     "own encoder": ("rars.training.own_encoder", "OWN"),
     "learner": ("rars.identifiers.learners", "LEARNERS"),
+    "collision policy": ("rars.identifiers.policies", "POLICIES"),
     "quantisation term": ("rars.identifiers.quantisation", "TERMS"),
     "objective term": ("rars.objectives", "TERMS"),
     "source of candidates": ("rars.training.candidates", "SOURCES"),

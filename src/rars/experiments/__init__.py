@@ -67,9 +67,10 @@ def planned(
 
 def studies_by_title() -> dict[str, str]:
     """Every experiment that has a command, with what it shows."""
+    from rars.experiments.learners import NAME, TITLE
     from rars.experiments.studies import STUDIES
 
-    return {name: study.title for name, study in STUDIES.items()}
+    return {**{name: study.title for name, study in STUDIES.items()}, NAME: TITLE}
 
 
 def _order(

@@ -81,6 +81,10 @@ def inspect(
                 "are exact for the same query, how many are near by what their identifiers stand for); "
                 f"Gini of items per identifier: {found.health.gini:.3f}."
             )
+        sizes = list(found.proposed_sizes)
+        console.prose(
+            f"Branches as wide as the paper's, for so many items: --set 'identifiers.sizes={sizes}'."
+        )
         console.show(f"Plot: {found.plot}")
 
     console.emit(found.as_dict(), as_json, show)

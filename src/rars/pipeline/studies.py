@@ -20,6 +20,7 @@ from rars.analysis import curves, health, relevance_tree
 from rars.analysis.relevance_tree import RelevanceTree
 from rars.analysis.representation import Probe, probe
 from rars.identifiers import Health, Identifiers
+from rars.identifiers.sizes import proposed_sizes
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.tree import PrefixTree
@@ -42,6 +43,11 @@ class Inspected:
     hit_rate: float | None
     plot: Path
 
+    @property
+    def proposed_sizes(self) -> tuple[int, ...]:
+        """Code sizes that would give this catalogue the paper's shape of tree."""
+        return proposed_sizes(self.health.items)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
@@ -51,6 +57,7 @@ class Inspected:
             "untrained_recall_at_100": self.untrained_recall,
             "embedding_hit_rate_at_50": self.hit_rate,
             "health": self.health.as_dict(),
+            "sizes_of_the_papers_shape": list(self.proposed_sizes),
             "plot": str(self.plot),
         }
 

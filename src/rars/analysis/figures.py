@@ -15,6 +15,8 @@ from rars import artifacts
 from rars.errors import RarsError
 
 BLUE, ORANGE, GREEN, RED, GREY = "#3F6FA6", "#D97706", "#3F8F5B", "#B64E4E", "#6B7280"
+SERIES = (BLUE, ORANGE, GREEN, RED, GREY)
+"""The colours of several lines or groups of bars, in order."""
 
 _STYLE: Any = {
     "figure.dpi": 130,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rars.cli import console
+from rars.cli.analyze import show_study
 from rars.cli.console import Styled
 from rars.errors import RarsError
 
@@ -23,7 +24,10 @@ def experiment(
         str | None, typer.Argument(metavar="NAME", help="Which one; left out, they are listed.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="The dataset folder.")
+        list[Path] | None,
+        typer.Option(
+            "--data", metavar="DIR", help="The dataset folder; repeat it for studies of several."
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where runs and results are kept.")
@@ -55,22 +59,49 @@ def experiment(
     if name is None:
         _list(experiments.studies_by_title(), as_json)
         return
-    if data is None:
+    if not data:
         raise RarsError(f"rars experiment {name} needs --data DIR.")
+    if experiments.is_analysis(name):
+        common: dict[str, Any] = {"out": out, "size": size, "protocol": protocol}
+        common |= {"changes": changes or ()}
+        _analysis(name, data, common, jobs, dry_run, as_json)
+        return
+    if len(data) > 1:
+        raise RarsError(f"rars experiment {name} works on one --data, not on {len(data)}.")
     asked: dict[str, Any] = {"out": out, "size": size, "protocol": protocol, "seeds": seeds}
     asked |= {"tune_seeds": tune_seeds, "rates": _numbers(rates), "changes": changes or ()}
     if dry_run:
-        _show_plan(experiments.planned(name, data, **asked), as_json)
+        _show_plan(experiments.planned(name, data[0], **asked), as_json)
         return
     with watched() as watch:
         outcome = experiments.experiment(
-            name, data, **asked, jobs=jobs, watch=watch, say=console.say
+            name, data[0], **asked, jobs=jobs, watch=watch, say=console.say
         )
     payload = {**outcome.payload, "folder": str(outcome.folder)}
     console.emit(payload, as_json, lambda: _show(outcome))
     if outcome.failures:
         listed = "; ".join(map(str, outcome.failures))
         raise RarsError(f"{len(outcome.failures)} of the runs failed: {listed}.")
+
+
+def _analysis(
+    name: str,
+    data: list[Path],
+    asked: dict[str, Any],
+    jobs: int | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    from rars import experiments
+
+    if dry_run:
+        _show_plan(experiments.planned_analysis(name, data, **asked), as_json)
+        return
+    with watched() as watch:
+        made = experiments.analysis(
+            name, data, **asked, jobs=jobs, watch=watch, say=console.say, tell=console.tell
+        )
+    console.emit(made.as_dict(), as_json, lambda: show_study(made))
 
 
 def _numbers(text: str | None) -> tuple[float, ...]:

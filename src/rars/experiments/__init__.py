@@ -10,12 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rars.analysis.study import Study as Analysis
+    from rars.analysis.writing import Analysed
     from rars.data import Dataset
     from rars.experiments.design import Study
     from rars.experiments.order import Order, Outcome, Say
     from rars.experiments.processes import Watch
+    from rars.progress import Tell
 
-__all__ = ["experiment", "planned", "studies_by_title"]
+__all__ = [
+    "analysis",
+    "experiment",
+    "is_analysis",
+    "planned",
+    "planned_analysis",
+    "studies_by_title",
+]
 
 
 def experiment(
@@ -65,11 +75,60 @@ def planned(
     )
 
 
+def analysis(
+    name: str | Analysis,
+    datasets: Sequence[Dataset | Path | str],
+    *,
+    out: Path | str,
+    size: str = "tiny",
+    protocol: str | None = None,
+    changes: Sequence[str] = (),
+    jobs: int | None = None,
+    watch: Watch | None = None,
+    say: Say | None = None,
+    tell: Tell | None = None,
+) -> Analysed:
+    """Make a study of ``rars.analysis.studies`` on several datasets side by side, as the paper's locales.
+
+    Identifiers, and trained runs where the study needs them, are made or taken from ``out``. ``changes`` are
+    settings of the study (``"hierarchy.assignments=99"``) and of recipes (``"identifiers.sizes=[64, 64]"``).
+    """
+    from rars.experiments import analyses
+    from rars.progress import SILENT
+
+    order = analyses.order(name, datasets, out, size, protocol, changes, jobs)
+    return analyses.conduct(order, watch=watch, say=say, tell=tell or SILENT)
+
+
+def planned_analysis(
+    name: str | Analysis,
+    datasets: Sequence[Dataset | Path | str],
+    *,
+    out: Path | str,
+    size: str = "tiny",
+    protocol: str | None = None,
+    changes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What a study of several datasets would make first, and what of it is there already."""
+    from rars.experiments import analyses
+
+    return analyses.planned(analyses.order(name, datasets, out, size, protocol, changes, 1))
+
+
+def is_analysis(name: str) -> bool:
+    """Whether an experiment is a study of datasets and identifiers, which takes several datasets."""
+    from rars.analysis.studies import STUDIES
+
+    return name in STUDIES
+
+
 def studies_by_title() -> dict[str, str]:
     """Every experiment that has a command, with what it shows."""
+    from rars.analysis.studies import STUDIES as ANALYSES
     from rars.experiments.studies import STUDIES
 
-    return {name: study.title for name, study in STUDIES.items()}
+    titles = {name: study.title for name, study in STUDIES.items()}
+    return titles | {name: study.title for name, study in ANALYSES.items()}
 
 
 def _order(

@@ -9,6 +9,8 @@ A figure that goes into the run is drawn under the run's lock, as all that is wr
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,15 +21,14 @@ from rars.analysis import ambiguity as branching
 from rars.analysis import curves, health, relevance_tree
 from rars.analysis.relevance_tree import RelevanceTree
 from rars.analysis.representation import Probe, probe
+from rars.analysis.studies import STUDIES, study
+from rars.analysis.study import Scene, Study
+from rars.analysis.writing import Analysed, write
+from rars.errors import RarsError
 from rars.identifiers import Health, Identifiers
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.tree import PrefixTree
-
-STUDIES = {
-    "ambiguity": "where relevance branches on the way down the identifiers",
-    "representation": "how well a fresh tree head reads the branching off the finished encoder",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +114,49 @@ def representation(run: Run | str | Path, *, tell: Tell = SILENT) -> Probe:
     """How much of the branching a fresh tree head can read off the finished encoder."""
     with tell.stage("fresh tree head") as advance:
         return probe(Run.of(run, generative=True), advance)
+
+
+def analyze(
+    run: Run | str | Path,
+    name: str | Study,
+    *,
+    changes: Sequence[str] = (),
+    split: str | None = None,
+    seed: int | None = None,
+    against: Run | str | Path | None = None,
+    out: Path | None = None,
+    tell: Tell = SILENT,
+) -> Analysed:
+    """Make a study of a run; numbers, tables and figures go to its ``results/NAME``, or to ``out``.
+
+    ``name`` is one of ``rars.analysis.studies.STUDIES``, or a study of your own; ``changes`` are its
+    settings, such as ``"assignments=99"``; ``against`` is a second run, for studies that compare two.
+    """
+    chosen = study(name) if isinstance(name, str) else name
+    settings = chosen.asked(changes, split=split, seed=seed)
+    run = Run.of(run, generative=True)
+    if against is not None and len(chosen.trains) < 2:
+        raise RarsError(f"--against does not concern the study {chosen.name}.")
+    other = None if against is None else Run.of(against, generative=True)
+    folder = run.results / chosen.name if out is None else places.target(out)
+    dataset = run.dataset()
+    scene = Scene(dataset.name, dataset, tree_of(run), run, other)
+    began = time.perf_counter()
+    result = chosen.run([scene], settings, tell)
+    made = Analysed(chosen, settings, [scene], result, time.perf_counter() - began, folder)
+    with _allowed(run, folder):
+        write(made)
+    return made
+
+
+def studies_by_title() -> dict[str, str]:
+    """Every study of a run that has a command, with the question it answers."""
+    return {name: one.title for name, one in STUDIES.items()}
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    """The settings of a study, with their defaults."""
+    return study(name).settings().model_dump(mode="json")
 
 
 def plot(run: Run | str | Path, *, out: Path | None = None) -> dict[str, Any]:

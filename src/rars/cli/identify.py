@@ -75,6 +75,10 @@ def inspect(
                 f"Untrained recall@100 on {split} queries: {100 * found.untrained_recall:.1f} % "
                 "(query vector . reconstructed item; what is lost here no model wins back)."
             )
+        sizes = list(found.proposed_sizes)
+        console.prose(
+            f"Branches as wide as the paper's, for so many items: --set 'identifiers.sizes={sizes}'."
+        )
         console.show(f"Plot: {found.plot}")
 
     console.emit(found.as_dict(), as_json, show)

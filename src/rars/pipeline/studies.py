@@ -26,6 +26,7 @@ from rars.analysis.study import Scene, Study
 from rars.analysis.writing import Analysed, write
 from rars.errors import RarsError
 from rars.identifiers import Health, Identifiers
+from rars.identifiers.sizes import proposed_sizes
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.tree import PrefixTree
@@ -42,6 +43,11 @@ class Inspected:
     untrained_recall: float | None
     plot: Path
 
+    @property
+    def proposed_sizes(self) -> tuple[int, ...]:
+        """Code sizes that would give this catalogue the paper's shape of tree."""
+        return proposed_sizes(self.health.items)
+
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
@@ -50,6 +56,7 @@ class Inspected:
             "collisions": dict(self.identifiers.report),
             "untrained_recall_at_100": self.untrained_recall,
             "health": self.health.as_dict(),
+            "sizes_of_the_papers_shape": list(self.proposed_sizes),
             "plot": str(self.plot),
         }
 

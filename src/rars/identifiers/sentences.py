@@ -14,7 +14,7 @@ import numpy as np
 from rars import artifacts
 from rars.arrays import Points
 from rars.checkpoints import UNREADABLE, located, refuse_code
-from rars.errors import RarsError
+from rars.errors import Unavailable
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.pretrained import unreachable, weights_digest
 
@@ -34,7 +34,7 @@ def open_model(
     try:
         import sentence_transformers
     except ImportError as error:
-        raise RarsError(
+        raise Unavailable(
             f"Embedder '{PREFIX}{source}' needs the extra 'dense': pip install 'rars[dense]'."
         ) from error
     place = located(source)

@@ -15,8 +15,9 @@ from rars.cli.console import Styled
 from rars.errors import RarsError
 
 if TYPE_CHECKING:
+    from rars.experiments.learners import LearnerOutcome
     from rars.experiments.order import Outcome
-    from rars.experiments.processes import State, Watch
+    from rars.experiments.processes import Failure, State, Watch
     from rars.experiments.several import Outcomes
 
 
@@ -66,6 +67,9 @@ def experiment(
         return
     if not data:
         raise RarsError(f"rars experiment {name} needs --data DIR.")
+    if name == "identifiers" and not dry_run:
+        _identifiers(data, out, size, protocol, jobs, changes or [], as_json)
+        return
     if experiments.is_analysis(name):
         common: dict[str, Any] = {"out": out, "size": size, "protocol": protocol}
         common |= {"changes": changes or ()}
@@ -86,9 +90,42 @@ def experiment(
         )
     payload = {**outcome.payload, "folder": str(outcome.folder)}
     console.emit(payload, as_json, lambda: _show(outcome))
-    if outcome.failures:
-        listed = "; ".join(map(str, outcome.failures))
-        raise RarsError(f"{len(outcome.failures)} of the runs failed: {listed}.")
+    _refuse_failures(outcome.failures)
+
+
+def _identifiers(
+    data: list[Path],
+    out: Path,
+    size: str,
+    protocol: str | None,
+    jobs: int | None,
+    changes: list[str],
+    as_json: bool,
+) -> None:
+    """Learners side by side: no seeds, no rate, and as many datasets as are given."""
+    from rars.experiments.learners import compare_learners
+    from rars.experiments.processes import usable_cores
+
+    with watched() as watch:
+        outcome = compare_learners(
+            data,
+            out=out,
+            size=size,
+            protocol=protocol,
+            jobs=usable_cores() if jobs is None else jobs,
+            changes=changes,
+            watch=watch,
+            say=console.say,
+        )
+    payload = {**outcome.payload, "folder": str(outcome.folder)}
+    console.emit(payload, as_json, lambda: _show(outcome))
+    _refuse_failures(outcome.failures)
+
+
+def _refuse_failures(failures: list[Failure]) -> None:
+    if failures:
+        listed = "; ".join(map(str, failures))
+        raise RarsError(f"{len(failures)} of the runs failed: {listed}.")
 
 
 def _analysis(
@@ -136,7 +173,7 @@ def _show_plan(payload: dict[str, Any], as_json: bool) -> None:
     console.emit(payload, as_json, show)
 
 
-def _show(outcome: Outcome | Outcomes) -> None:
+def _show(outcome: Outcome | Outcomes | LearnerOutcome) -> None:
     console.report(*outcome.tables)
     for name in ("report.html", "table.md", "table.tex", "results.json"):
         console.show(outcome.folder / name)

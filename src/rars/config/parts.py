@@ -25,6 +25,7 @@ from rars.errors import RarsError
 PARTS = {
     "embedder": ("rars.identifiers.embedders", "EMBEDDERS"),
     "learner": ("rars.identifiers.learners", "LEARNERS"),
+    "collision policy": ("rars.identifiers.policies", "POLICIES"),
     "quantisation term": ("rars.identifiers.quantisation", "TERMS"),
     "objective term": ("rars.objectives", "TERMS"),
     "source of candidates": ("rars.training.candidates", "SOURCES"),

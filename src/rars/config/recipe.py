@@ -29,10 +29,12 @@ from rars.config.tables import (
     bundled_file,
     change_of,
     extended,
+    kept_apart,
     laid_over,
     read_table,
     recipe_file,
     size_table,
+    without,
 )
 from rars.errors import RarsError, expected
 
@@ -151,9 +153,10 @@ class Recipe(Section):
         ]
         # A resolved recipe says everything, and what it leaves out (a value of none) is meant.
         sized = {} if size is None or cls._is_resolved(found[0]) else size_table(size)
-        tables = [sized, extended(found[0], str(name), size), *found[1:]]
+        whole, keeps = kept_apart(extended(found[0], str(name), size), str(name))
+        tables = [sized, whole, *(without(one, keeps) for one in found[1:])]
         tables.extend(change_of(text) for text in changes)
-        whole: dict[str, Any] = {}
+        whole = {}
         for table in tables:
             whole = laid_over(whole, table, str(name))
         return cls.of(whole, str(name))

@@ -161,9 +161,10 @@ def is_analysis(name: str) -> bool:
 def studies_by_title() -> dict[str, str]:
     """Every experiment that has a command, with what it shows."""
     from rars.analysis.studies import STUDIES as ANALYSES
+    from rars.experiments.learners import NAME, TITLE
     from rars.experiments.studies import STUDIES
 
-    titles = {name: study.title for name, study in STUDIES.items()}
+    titles = {name: study.title for name, study in STUDIES.items()} | {NAME: TITLE}
     return titles | {name: study.title for name, study in ANALYSES.items()}
 
 

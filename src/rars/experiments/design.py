@@ -235,7 +235,7 @@ def depth_of(settings: IdentifierSettings) -> int:
         raise RarsError(
             f"Depth masks need identifiers with fixed codebooks, not learner {settings.learner!r}."
         )
-    return len(settings.sizes) + (settings.collisions == "suffix")
+    return len(settings.sizes) + bool(parts("collision policy")[settings.collisions].adds_code)
 
 
 def mask(depth: int, off: int | None = None) -> str:

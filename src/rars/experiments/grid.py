@@ -82,6 +82,15 @@ class Grid:
         """Cells with something left to train or to measure."""
         return [cell for cell in self.cells if not cell.trained or cell.missing]
 
+    def identify_tasks(self) -> list[Task]:
+        """What is left to do where only identifiers are wanted, each once."""
+        wanted = {cell.identifiers: cell for cell in self.cells if cell.identifiers is not None}
+        return [
+            self._identify(folder, cell)
+            for folder, cell in wanted.items()
+            if not folders.identified(folder)
+        ]
+
     def tasks(self) -> list[Task]:
         """What is left to do: identifiers first, then one task for each run that lacks something."""
         left: dict[Path, list[GridCell]] = {}

@@ -19,17 +19,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rars import artifacts
-from rars.arrays import Codes, Floats, Longs
+from rars.arrays import Codes, Floats
 from rars.config import IdentifierSettings, checked
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers import collisions, placement
 from rars.identifiers.categories import LEVELS, catalogue_categories
+from rars.identifiers.collisions import DistancesOf
 from rars.identifiers.embed import item_vectors
 from rars.identifiers.health import Health, check_health, measure_health
+from rars.identifiers.learner import Fitted
 from rars.identifiers.learners import LEARNERS, Scene
 from rars.identifiers.maps import Maps
-from rars.identifiers.quantizer import Distances, Quantizer
+from rars.identifiers.policies import POLICIES, Crowd, Newcomers, Resolution, resolve
+from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.quantizers import load_quantizer, save_quantizer
 from rars.progress import SILENT, Tell
 
@@ -84,22 +86,16 @@ class Identifiers:
             count = 0 if vectors is None else len(vectors)
             raise RarsError(f"{len(new)} new items need as many vectors, not {count}.")
         codes = self.quantizer.encode(vectors)
-        match self.settings.collisions:
-            case "share":
-                return codes
-            case "suffix":
-                return self._suffixed(codes)
-            case "repair":
-                return self._settled(codes, vectors, limit=1, full="nearest")
-            case "cap":
-                codes = self._settled(codes, vectors, limit=self.settings.cap, full="refuse")
-        if (codes[:, -1] < 0).any():
-            name = new[int(codes[:, -1].argmin())].as_py()
-            raise RarsError(
-                f"Item {name!r} finds no room: all last codes under its prefix hold "
-                f"{self.settings.cap} items; learn the identifiers again with larger sizes."
+        return POLICIES[self.settings.collisions].place(
+            Newcomers(
+                codes=codes,
+                kept=self.codes,
+                sizes=self.sizes,
+                distances_of=_distances(self.quantizer, vectors, codes),
+                settings=self.settings,
+                ids=list(ids),
             )
-        return codes
+        )
 
     def added(self, vectors: Floats | None, ids: Sequence[str]) -> Identifiers:
         """The same identifiers with new items at the end."""
@@ -152,23 +148,6 @@ class Identifiers:
             maps=Maps.load(artifact.folder) if meta.get("maps") else None,
         )
 
-    def _suffixed(self, codes: Codes) -> Codes:
-        """The lowest free suffix; where all are taken, the one that fewest items share."""
-        moving = np.column_stack([codes, np.full(len(codes), -1, dtype=np.int32)])
-        places = np.arange(self.sizes[-1], dtype=np.float64)
-
-        def cost(rows: Longs) -> Distances:
-            return np.tile(places, (len(rows), 1))
-
-        moving[:, -1] = placement.settle(self.codes, moving, cost, limit=1, full="emptiest")
-        return moving
-
-    def _settled(self, codes: Codes, vectors: Floats, *, limit: int, full: placement.Full) -> Codes:
-        distances = _distances(self.quantizer, vectors, codes)
-        settled = codes.copy()
-        settled[:, -1] = placement.settle(self.codes, codes, distances, limit=limit, full=full)
-        return settled
-
 
 def learn_identifiers(
     dataset: Dataset,
@@ -210,8 +189,9 @@ def learn_identifiers(
         tell.say(f"The learner {settings.learner!r} reads no vectors: there is nothing to fit.")
     with tell.stage("identifiers") as advance:
         scene = Scene(dataset, points, categories, settings.sizes, settings.seed, device, advance)
-        quantizer = learner.fit(scene, settings.own)
-        resolved = _resolved(quantizer, scene, settings)
+        fitted = learner.fit(scene, settings.own)
+        quantizer, codes = fitted if isinstance(fitted, Fitted) else (fitted, None)
+        resolved = _resolved(quantizer, codes, scene, settings)
     return Identifiers(
         item_ids=dataset.item_ids,
         codes=resolved.codes,
@@ -251,28 +231,30 @@ def _fitted(
 
 
 def _resolved(
-    quantizer: Quantizer, scene: Scene, settings: IdentifierSettings
-) -> collisions.Resolution:
-    """The codes of a catalogue, after the collision policy."""
-    sizes, policy = quantizer.sizes, settings.collisions
+    quantizer: Quantizer, codes: Codes | None, scene: Scene, settings: IdentifierSettings
+) -> Resolution:
+    """The codes of a catalogue after the collision policy; ``codes`` are the learner's, where it gave any."""
+    sizes = quantizer.sizes
     if not quantizer.takes_vectors:
         nobody = np.empty((0, len(sizes)), dtype=np.int32)
-        codes = quantizer.place_new(scene.dataset.n_items, nobody)
-        return collisions.Resolution(codes, sizes, 0, 0, 0)
-    if quantizer.variable_length and policy != "share":
+        placed = quantizer.place_new(scene.dataset.n_items, nobody)
+        return Resolution(placed, sizes, 0, 0, 0)
+    if quantizer.variable_length and not POLICIES[settings.collisions].any_length:
+        able = " or ".join(repr(name) for name, one in POLICIES.items() if one.any_length)
         raise RarsError(
-            f"identifiers.collisions = {policy!r} needs identifiers of one length, which those of the "
-            f"learner {settings.learner!r} are not; use 'share'."
+            f"identifiers.collisions = {settings.collisions!r} needs identifiers of one length, which "
+            f"those of the learner {settings.learner!r} are not; use {able}."
         )
-    codes = quantizer.encode(scene.points)
+    if codes is None:
+        codes = quantizer.encode(scene.points)
     check_health(measure_health(codes[:, :1], sizes[:1]))
     distances = _distances(quantizer, scene.points, codes)
-    resolved = collisions.resolve(policy, codes, sizes, distances, limit=settings.cap)
+    resolved = resolve(Crowd(codes, sizes, distances, settings, scene.dataset))
     check_health(measure_health(resolved.codes, resolved.sizes))
     return resolved
 
 
-def _distances(quantizer: Quantizer, vectors: Floats, codes: Codes) -> collisions.DistancesOf:
+def _distances(quantizer: Quantizer, vectors: Floats, codes: Codes) -> DistancesOf:
     return lambda rows: quantizer.last_distances(vectors[rows], codes[rows])
 
 

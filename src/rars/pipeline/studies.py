@@ -41,6 +41,7 @@ class Inspected:
     health: Health
     split: str
     untrained_recall: float | None
+    hit_rate: float | None
     plot: Path
 
     @property
@@ -55,6 +56,7 @@ class Inspected:
             "learner": self.identifiers.settings.learner,
             "collisions": dict(self.identifiers.report),
             "untrained_recall_at_100": self.untrained_recall,
+            "embedding_hit_rate_at_50": self.hit_rate,
             "health": self.health.as_dict(),
             "sizes_of_the_papers_shape": list(self.proposed_sizes),
             "plot": str(self.plot),
@@ -72,10 +74,12 @@ def inspect(
     path = _figure(plot, run.results / "identifiers.png")
     found = Identifiers.load(run.folder / "identifiers")
     measured = found.health()
-    recall = health.untrained(run.dataset(), found, split)
+    dataset = run.dataset()
+    recall = health.untrained(dataset, found, split)
+    hits = health.embedding_hit_rate(dataset, found, split)
     with _allowed(run, path):
         health.draw(measured, path)
-    return Inspected(run, found, measured, split, recall, path)
+    return Inspected(run, found, measured, split, recall, hits, path)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ TREE = {f"RARS training / {RULE_LABELS[rule]}": Point("rars", rule) for rule in 
 
 
 def conditions(setting: Setting) -> list[Condition]:
-    """TIGER and MERGE by likelihood; Base, whose weights CaLIR and RARS share, and RARS's training by both."""
+    """TIGER and MERGE by likelihood; Base, whose weights CaLIR and RARS share, and RARS's training."""
     made = [
         Condition(name, label, setting.recipe(name), ("ar",))
         for name, label in OTHERS.items()

@@ -75,16 +75,16 @@ def inspect(
                 f"Untrained recall@100 on {split} queries: {100 * found.untrained_recall:.1f} % "
                 "(query vector . reconstructed item; what is lost here no model wins back)."
             )
-        sizes = list(found.proposed_sizes)
-        console.prose(
-            f"Branches as wide as the paper's, for so many items: --set 'identifiers.sizes={sizes}'."
-        )
         if found.hit_rate is not None:
             console.prose(
                 f"Embedding hit rate@50 on {split} queries: {100 * found.hit_rate:.1f} % (of the items that "
                 "are exact for the same query, how many are near by what their identifiers stand for); "
                 f"Gini of items per identifier: {found.health.gini:.3f}."
             )
+        sizes = list(found.proposed_sizes)
+        console.prose(
+            f"Branches as wide as the paper's, for so many items: --set 'identifiers.sizes={sizes}'."
+        )
         console.show(f"Plot: {found.plot}")
 
     console.emit(found.as_dict(), as_json, show)

@@ -24,6 +24,7 @@ from rars.errors import RarsError
 
 PARTS = {
     "embedder": ("rars.identifiers.embedders", "EMBEDDERS"),
+    "own encoder": ("rars.training.own_encoder", "OWN"),
     "learner": ("rars.identifiers.learners", "LEARNERS"),
     "collision policy": ("rars.identifiers.policies", "POLICIES"),
     "quantisation term": ("rars.identifiers.quantisation", "TERMS"),

@@ -2,8 +2,8 @@
 
 One protocol for all rows: the same catalogue, splits, pairs, measures and tests, and Base's learning rate
 where a system's recipe has no schedule of its own. RARS is trained at its own best rate too, in a block by
-itself. The row CaLIR is Base under AR-only retrieval: with one code base they are one system. Dense vectors of
-the bundled embedder and their fusions with BM25 stand below, which the paper does not have.
+itself. The row CaLIR is Base under AR-only retrieval: with one code base they are one system. Dense vectors
+of the bundled embedder and their fusions with BM25 stand below, which the paper does not have.
 """
 
 from __future__ import annotations

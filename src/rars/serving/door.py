@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from secrets import token_hex
-from typing import Any, Literal
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -210,5 +209,3 @@ class _Visit:
 
 
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
-Event = Literal["request", "failure", "library"]
-Facts = dict[str, Any]

@@ -45,12 +45,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Column:
-    """The branches below a prefix, and the ribbons that lead to them from the column before."""
+    """The branches below a prefix, and the ribbons that lead to them from the column before.
+
+    ``canvas``  the height that the ribbons need
+    """
 
     at: TreeResponse
     rows: tuple[Row, ...]
     height: float
+    canvas: float
     ribbons: tuple[tuple[str, bool], ...]
+
+    @property
+    def hidden(self) -> int:
+        """Branches that are not drawn."""
+        return self.at.more + len(self.at.children) - len(self.rows)
 
 
 def columns(
@@ -67,7 +76,8 @@ def columns(
         rows = _rows(_listed(look.children, {following, marked}, limit), following, marked)
         height = sum(row.height for row in rows)
         before = next((row for row in found[-1].rows if row.followed), None) if found else None
-        found.append(Column(look, rows, height, _ribbons(before, rows)))
+        canvas = max(height, found[-1].height if found else 0.0)
+        found.append(Column(look, rows, height, canvas, _ribbons(before, rows)))
     return found
 
 

@@ -8,7 +8,6 @@ search itself gave.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rars.serving.page.address import Address
@@ -136,7 +135,7 @@ def _shares(found: Mapping[str, Any]) -> str:
 # -- an item that was not --------------------------------------------------------------------------
 
 
-def why_not(answer: ExplainResponse, here: Address, width: int | None) -> Told:
+def why_not(answer: ExplainResponse, here: Address) -> Told:
     """Why an item is not shown, and what would show it."""
     facts = answer.why_not
     tell = _REASONS[answer.reason]

@@ -1,8 +1,8 @@
 """The page: what a browser shows of the same engine.
 
 Owns: the routes of the views and of what they load. Every view is rendered here and has an address of its
-own; scripts only add to it (typing, keys, grades, lists of queries). Nothing comes from outside, and no script
-or style stands in the HTML, so the strictest policy holds.
+own; scripts only add to it (typing, keys, grades, lists of queries). Nothing comes from outside, and no
+script or style stands in the HTML, so the strictest policy holds.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Address:
 
     ``categories``  ``all`` to search every category, where a rule would choose some
     ``exact``       ``1`` to score everything
-    ``prefix``      where the tree is looked at; ``item``, the item that is asked about or whose path is marked
+    ``prefix``      where the tree is looked at; ``item``, the one asked about or whose path is marked
     ``other_...``   the right side of a comparison
     """
 

@@ -15,11 +15,15 @@ Change = Literal["same", "up", "down", "only"]
 
 @dataclass(frozen=True)
 class Placed:
-    """A hit of one side; ``there`` is its rank on the other side, None where it is not shown there."""
+    """A hit of one side; ``there`` is its rank on the other side, None where it is not shown there.
+
+    What changed is told on the right side; the left tells where each item goes.
+    """
 
     hit: Hit
     there: int | None
     change: Change
+    after: bool
 
     @property
     def said(self) -> str:
@@ -35,7 +39,9 @@ class Placed:
     def mark(self) -> str:
         """The change as a sign."""
         if self.there is None:
-            return "new"
+            return "new" if self.after else "gone"
+        if not self.after:
+            return f"→ {self.there}"
         if self.change == "same":
             return "="
         return f"{'▲' if self.change == 'up' else '▼'} {abs(self.there - self.hit.rank)}"
@@ -82,15 +88,15 @@ def beside(left: SearchResponse, right: SearchResponse) -> Beside:
             if name in right.measures
         )
     return Beside(
-        tuple(_placed(one, ranks[1].get(one.item_id)) for one in left.hits),
-        tuple(_placed(one, ranks[0].get(one.item_id)) for one in right.hits),
+        tuple(_placed(one, ranks[1].get(one.item_id), after=False) for one in left.hits),
+        tuple(_placed(one, ranks[0].get(one.item_id), after=True) for one in right.hits),
         len(ranks[0].keys() & ranks[1].keys()),
         measures,
     )
 
 
-def _placed(hit: Hit, there: int | None) -> Placed:
+def _placed(hit: Hit, there: int | None, *, after: bool) -> Placed:
     if there is None:
-        return Placed(hit, None, "only")
+        return Placed(hit, None, "only", after)
     change: Change = "same" if there == hit.rank else "up" if hit.rank < there else "down"
-    return Placed(hit, there, change)
+    return Placed(hit, there, change, after)

@@ -13,7 +13,7 @@ from rars.errors import FilterError
 from rars.search.filters import Some, conjuncts, parse
 
 _WORD = re.compile(r"[^\W\d][\w.-]*")
-_KEYWORDS = frozenset("AND OR NOT IN IS NULL CONTAINS EXISTS TRUE FALSE".split())
+_KEYWORDS = frozenset(("AND", "OR", "NOT", "IN", "IS", "NULL", "CONTAINS", "EXISTS"))
 
 
 def clause(name: str, value: Any) -> str:

@@ -86,9 +86,7 @@ def _listed(children: Sequence[Branch], always: set[int | None], limit: int) -> 
     return [one for at, one in enumerate(children) if at < limit or one.code in always]
 
 
-def _rows(
-    branches: Sequence[Branch], following: int | None, marked: int | None
-) -> tuple[Row, ...]:
+def _rows(branches: Sequence[Branch], following: int | None, marked: int | None) -> tuple[Row, ...]:
     shares = _shares(branches)
     most = max((one.evidence for one in branches), default=0.0)
     rows: list[Row] = []

@@ -152,7 +152,7 @@ def _found(facts: Mapping[str, Any], here: Address) -> _Parts:
 
 
 def _unknown(facts: Mapping[str, Any], here: Address) -> _Parts:
-    line = "Check the id: it must be written exactly as in the catalogue. The item may also have been removed."
+    line = "It must be written exactly as in the catalogue. The item may also have been removed."
     return f"There is no item “{facts['item_id']}” in this catalogue.", [line], []
 
 
@@ -167,7 +167,10 @@ def _filtered(facts: Mapping[str, Any], here: Address) -> _Parts:
         if one["kind"] == "filter":
             lines.append(f"The filter asks for {one['text']}{because}.")
             tries.append(
-                Try(f"Search without {one['text']}", here.to(filter=removed(here.filter, one["text"])))
+                Try(
+                    f"Search without {one['text']}",
+                    here.to(filter=removed(here.filter, one["text"])),
+                )
             )
         else:
             lines.append(f"The search is limited to {one['kind']} {one['text']}{because}.")

@@ -72,10 +72,10 @@ class Missed(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value of a facet, and where a click leads."""
+    """A value of a facet, how many hits have it, and where a click leads."""
 
     label: str
-    count: int
+    number: int
     url: str
     chosen: bool
 
@@ -139,7 +139,9 @@ class Page:
         return {
             "answer": answer,
             "facets": _facets(answer, here),
-            "active": [(one, here.to(filter=removed(here.filter, one))) for one in clauses(here.filter)],
+            "active": [
+                (one, here.to(filter=removed(here.filter, one))) for one in clauses(here.filter)
+            ],
             "missed": self._missed(here, {hit.item_id for hit in answer.hits}),
         }
 
@@ -234,9 +236,11 @@ class Page:
     async def _followed(
         self, here: Address, question: Context, caller: Caller
     ) -> tuple[Context | None, str]:
-        """The item whose path is marked, and the prefix that is opened: that of the first hit if none is named."""
+        """The item whose path is marked, and the prefix that is opened; the first hit's if none is named."""
         if here.item:
-            item = await self.engine.item(here.item, question["system"], question["version"], caller)
+            item = await self.engine.item(
+                here.item, question["system"], question["version"], caller
+            )
             return item, here.prefix or item["path"]
         if here.prefix:
             return None, here.prefix
@@ -306,7 +310,8 @@ class Page:
 
 
 _EMPTY: dict[str, Context] = {
-    "search": dict.fromkeys(("answer",)) | {"examples": [], "facets": [], "active": [], "missed": []},
+    "search": dict.fromkeys(("answer",))
+    | {"examples": [], "facets": [], "active": [], "missed": []},
     "why": dict.fromkeys(("answer", "said", "title", "grade", "watched", "path"))
     | {"steps": [], "parts": [], "rivals": [], "missed": []},
     "tree": dict.fromkeys(("item_title", "judged", "automatic"))
@@ -421,7 +426,9 @@ def _others(columns: Sequence[Any]) -> list[str]:
 
 def _facets(answer: SearchResponse, here: Address) -> list[Counted]:
     """The facets that divide the hits: the usual ones first, then those that most hits have."""
-    usual = [one for name in ("category", "brand", "color") for one in answer.facets if one.name == name]
+    usual = [
+        one for name in ("category", "brand", "color") for one in answer.facets if one.name == name
+    ]
     few = max(2, answer.count // 4)
     more = [
         one
@@ -447,7 +454,9 @@ def _counted(facet: Facet, here: Address) -> Counted:
             *above, label = label.split(" > ")
             label = "\u2003" * len(above) + label
         rows.append(Value(label, one.count, here.to(filter=changed), chosen))
-    reach = f"{facet.low} to {facet.high}" if facet.low is not None and facet.low != facet.high else ""
+    reach = (
+        f"{facet.low} to {facet.high}" if facet.low is not None and facet.low != facet.high else ""
+    )
     return Counted(facet.name, rows, reach)
 
 

@@ -56,7 +56,7 @@ def serving(named, settings):
 @pytest.fixture(scope="session")
 def shop_run(tmp_path_factory):
     """A run with two versions of its catalogue; the second has two strange items more."""
-    run = make_run(tmp_path_factory.mktemp("page"))
+    run = make_run(tmp_path_factory.mktemp("page"), "run", "training.epochs=1")
     rows = [
         {"id": "X<1>", "title": HOSTILE, "brand": 'The "Brand" & Co', "color": "black"},
         {"id": "X2", "title": RIGHT_TO_LEFT, "color": "black"},
@@ -67,7 +67,9 @@ def shop_run(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def served(shop_run, tmp_path_factory):
-    settings = Settings(state=tmp_path_factory.mktemp("state"), log=False, poll_seconds=0)
+    settings = Settings(
+        state=tmp_path_factory.mktemp("state"), log=False, poll_seconds=0, deadline_ms=60_000
+    )
     with serving([str(shop_run), "bm25"], settings) as (address, engine):
         yield Served(address, engine, shop_run)
 

@@ -15,7 +15,7 @@ text = st.text(max_size=20).map(str.strip)
 
 @given(
     st.sampled_from(VIEWS),
-    st.fixed_dictionaries({}, optional={name: text for name in ("q", "rule", "filter", "item")}),
+    st.fixed_dictionaries({}, optional=dict.fromkeys(("q", "rule", "filter", "item"), text)),
     st.integers(1, MOST_K),
 )
 def test_an_address_is_read_as_it_was_written(view, chosen, k):

@@ -35,17 +35,18 @@ def pieces(text: str, query: str) -> list[Piece]:
     ['電球']
     """
     asked = {_plain(word) for word in words(query)}
+    runs = {match[1] for match in _RUNS.finditer(fold(query)) if match[1]}
     found: list[Piece] = []
     end = 0
     for match in _RUNS.finditer(text) if asked else ():
-        for start, stop in _marks(match, asked):
+        for start, stop in _marks(match, asked, runs):
             found += [Piece(text[end:start], False), Piece(text[start:stop], True)]
             end = stop
     found.append(Piece(text[end:], False))
     return [one for one in found if one.text]
 
 
-def _marks(match: re.Match[str], asked: Set[str]) -> list[tuple[int, int]]:
+def _marks(match: re.Match[str], asked: Set[str], runs: Set[str]) -> list[tuple[int, int]]:
     start, end = match.span()
     if not match.lastindex:
         surface = match.group()
@@ -54,10 +55,15 @@ def _marks(match: re.Match[str], asked: Set[str]) -> list[tuple[int, int]]:
     run = fold(match.group())
     if len(run) != end - start:  # folding has joined characters, so places are not known
         return [match.span()] if asked & set(words(run)) else []
-    marked = [run[at] in asked for at in range(len(run))]
-    for at in range(len(run) - 1):
-        if _plain(run[at : at + 2]) in asked:
-            marked[at] = marked[at + 1] = True
+    # What is there as a whole is marked as a whole; of anything else, the pairs that are there.
+    whole = {one for one in runs if one in run}
+    wanted = whole.union(*(words(one) for one in runs - whole))
+    marked = [False] * len(run)
+    for one in wanted:
+        at = run.find(one)
+        while at >= 0:
+            marked[at : at + len(one)] = [True] * len(one)
+            at = run.find(one, at + 1)
     return _stretches(marked, start)
 
 

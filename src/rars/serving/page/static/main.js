@@ -29,12 +29,14 @@ function why(hit) {
     return true;
   }
   page(hit.querySelector(".why").href).then((fresh) => {
-    const told = fresh.getElementById("why");
+    const told = fresh.getElementById("why") ?? fresh.querySelector(".notice");
     if (!told) throw new Error("Nothing is known about it.");
     document.getElementById("why")?.remove();
-    told.querySelector("h1")?.remove();
+    told.id = "why";
+    told.classList.add("why");
+    if (told.querySelector(".headline")) told.querySelector("h1")?.remove();
     hit.append(document.adoptNode(told));
-    say(told.querySelector(".headline").textContent);
+    say(told.querySelector(".headline, p").textContent);
   }).catch((error) => say(error.message));
   return true;
 }

@@ -138,16 +138,31 @@ function sides() {
   });
 }
 
+// Searches that the server had no time for are asked again, a few times.
 async function batch(part, side, signal) {
+  let answers = await once(part, side, signal);
+  for (let again = 0; again < 5; again++) {
+    const late = answers.flatMap((one, at) => (one.status === 429 ? [at] : []));
+    if (!late.length) break;
+    await pause(1);
+    const more = await once(late.map((at) => part[at]), side, signal);
+    answers = answers.map((one, at) => (late.includes(at) ? more[late.indexOf(at)] : one));
+  }
+  return answers;
+}
+
+const pause = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
+
+async function once(part, side, signal) {
   const said = new FormData(document.getElementById("search"));
   const shared = { ...side, k: 10, judged: true, ...(said.get("filter") ? { filter: said.get("filter") } : {}) };
-  const body = { queries: part.map((one) => ({ ...shared, query: one.text, ...(one.locale && side.system !== "bm25" && said.get("locale") ? { locale: one.locale } : {}) })) };
+  const body = { queries: part.map((one) => ({ ...shared, query: one.text })) };
   for (let again = 0; ; again++) {
     try {
       return (await json("/v1/search/batch", body, { signal })).results;
     } catch (error) {
       if (error.status !== 429 || again === 5) throw error;
-      await new Promise((done) => setTimeout(done, 1000 * error.after));
+      await pause(error.after);
     }
   }
 }

@@ -21,6 +21,7 @@ from rars.cli import (
     identify,
     recipes,
     search,
+    serve,
     train,
 )
 
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.add_typer(data.app)
 app.add_typer(catalog.app)
 app.add_typer(recipes.app)
+app.add_typer(serve.keys)
 
 
 def _version(wanted: bool) -> None:
@@ -62,6 +64,7 @@ app.command()(train.train)
 app.command()(train.plot)
 app.command()(search.search)
 app.command()(search.index)
+app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(evaluate.compare)
 app.command()(evaluate.verify)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,6 @@ from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
@@ -299,6 +298,3 @@ async def _plain(request: Request, error: Exception) -> Json:
     for name, value in (error.headers or {}).items():
         told.headers[name] = value
     return told
-
-
-Handler = Callable[[Request], BaseModel]

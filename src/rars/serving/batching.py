@@ -15,15 +15,43 @@ import asyncio
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rars.serving.refusals import Refused, overloaded
 from rars.serving.settings import Settings
 
-_MEMORY = 0.8
-"""How much of the last estimate of the speed is kept after a batch."""
+
+class Speed:
+    """How long a batch of so many beam rows takes: a + b rows, by least squares over the latest batches.
+
+    >>> speed = Speed()
+    >>> for rows in (100, 3200, 100, 3200):
+    ...     speed.learn(rows, 0.010 + 0.00001 * rows)
+    >>> round(speed.of(1600, budget=3200), 3), round(speed.of(6400, budget=3200), 3)
+    (0.026, 0.084)
+    """
+
+    def __init__(self, memory: float = 0.9) -> None:
+        self._memory = memory
+        self._sums = [0.0] * 5  # of 1, x, y, xx, xy
+
+    def learn(self, rows: int, seconds: float) -> None:
+        """A batch was done."""
+        new = (1.0, rows, seconds, rows * rows, rows * seconds)
+        self._sums = [self._memory * old + one for old, one in zip(self._sums, new, strict=True)]
+
+    def of(self, rows: int, budget: int) -> float:
+        """Seconds that rows will take, cut into batches of at most the budget."""
+        n, x, y, xx, xy = self._sums
+        if not n or not rows:
+            return 0.0
+        spread = n * xx - x * x
+        # Of batches that were all alike nothing but their mean is known.
+        each = max(0.0, (n * xy - x * y) / spread) if spread > 1e-6 * n * xx else y / x
+        each = min(each, y / x)
+        return -(-rows // budget) * max(0.0, (y - each * x) / n) + each * rows
 
 
 @dataclass(eq=False)
@@ -71,7 +99,7 @@ class Batcher:
         self._clients: Counter[str] = Counter()
         self._rows = 0
         self._running_rows = 0
-        self._speed = 0.0  # seconds a beam row
+        self._speed = Speed()
         self._changed = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="rars-search", daemon=True)
@@ -104,12 +132,18 @@ class Batcher:
     @property
     def pressure(self) -> float:
         """From 0 (nothing waits) to 1 (nothing more is taken)."""
-        seconds = self._speed * (self._rows + self._running_rows)
         shares = (
             self._rows / self._settings.queue_rows,
-            1e3 * seconds / self._settings.deadline_ms,
+            1e3 * self._seconds / self._settings.deadline_ms,
         )
         return min(1.0, max(shares))
+
+    def check(self) -> None:
+        """Refuse at once where any job would be refused: cheaper than to read what is asked."""
+        settings = self._settings
+        late = 1e3 * self._seconds > settings.deadline_ms
+        if self._rows and (late or self._rows >= settings.queue_rows):
+            self._refuse("door", "Too many queries are waiting.", self._seconds)
 
     async def do(self, job: Job) -> Any:
         """The result of a job; ``Refused`` where it cannot be done in time."""
@@ -141,7 +175,7 @@ class Batcher:
     @property
     def _seconds(self) -> float:
         """How long what waits and what runs will take."""
-        return self._speed * (self._rows + self._running_rows)
+        return self._speed.of(self._rows + self._running_rows, self._settings.batch_rows)
 
     def _refuse(self, reason: str, message: str, seconds: float) -> None:
         self._watch.shed(reason)
@@ -160,7 +194,7 @@ class Batcher:
             taken = time.perf_counter() - begun
             rows = sum(job.rows for job in jobs)
             if not jobs[0].background:
-                self._learn(taken / max(rows, 1))
+                self._learn(rows, taken)
                 self._watch.batched(len(jobs), rows, taken, narrow=narrow)
             timed = [
                 (job, result, begun - job.entered)
@@ -172,11 +206,15 @@ class Batcher:
     def _stopped(self) -> Refused:
         return overloaded("The server is stopping.", 1.0)
 
-    def _learn(self, seconds: float) -> None:
+    def _learn(self, rows: int, seconds: float) -> None:
         with self._changed:
             self._running_rows = 0
-            known = self._speed
-            self._speed = seconds if not known else _MEMORY * known + (1 - _MEMORY) * seconds
+            self._speed.learn(rows, seconds)
+
+    def forget(self) -> None:
+        """Begin anew to learn how long a batch takes: the first ones said little."""
+        with self._changed:
+            self._speed = Speed()
 
     def _tell(self, done: Sequence[tuple[Job, Any, float]]) -> None:
         assert self._loop is not None
@@ -204,7 +242,7 @@ class Batcher:
                     return [self._later.popleft()], False
                 else:
                     self._changed.wait()
-        for job in late:
+        for _ in late:
             self._watch.shed("deadline")
         said = overloaded("It could not be answered in time.", self._seconds)
         self._tell([(job, said, 0.0) for job in late])
@@ -254,6 +292,3 @@ def _deliver(done: Sequence[tuple[Job, Any, float]]) -> None:
             job.done.set_exception(result)
         else:
             job.done.set_result((result, queued))
-
-
-Call = Callable[[], Any]

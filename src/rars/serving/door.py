@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from secrets import token_hex
-from typing import Any, Literal
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,6 +20,7 @@ from rars.serving.refusals import Refused
 from rars.serving.settings import LOOPBACK, Settings
 
 _CHANGES = ("/v1/catalog", "/v1/catalog/rollback")
+_QUEUED = ("/v1/search", "/v1/explain", "/v1/tree")
 _NAME = b"x-request-id"
 
 
@@ -126,6 +126,8 @@ class _Visit:
                     "The server is starting." if status == "starting" else "The server is stopping."
                 )
                 raise Refused(503, status, said, retry_after=1)
+            if scope["path"].startswith(_QUEUED):
+                self._door._engine.batcher.check()
 
     def _check_origin(self, headers: dict[bytes, bytes]) -> None:
         """A page of another site must not act in the name of whoever looks at it."""
@@ -216,5 +218,3 @@ class _Visit:
 
 
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
-Event = Literal["request", "failure", "library"]
-Facts = dict[str, Any]

@@ -1,8 +1,7 @@
 """Everything that a server can be asked, whoever asks: the API, the page, tools.
 
 Owns: bringing questions to the queue and answers back, judgments, changes of a catalogue and the switch to
-its new version. Ignores HTTP. Answers are plain JSON values in the shapes of ``rars.serving.schemas``, without
-the request's id, which is the caller's.
+its new version. Ignores HTTP. Answers are plain JSON values in the shapes of ``rars.serving.schemas``.
 
 Searches go through one queue to one thread. Changes of a catalogue have a thread of their own; when one is on
 disk, the new version takes the place of the old: a batch that has begun finishes on the old one, and the next
@@ -19,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rars.errors import RarsError
 from rars.serving import answers, changes
@@ -44,9 +43,10 @@ from rars.serving.settings import Settings
 from rars.serving.systems import Opened, Systems
 from rars.systems import Query
 
+T = TypeVar("T")
+
 FOLDER = "serving"
 """Where a server keeps judgments, in its first run."""
-_CHANGE_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ class Engine:
         for name in self.systems.names:
             with suppress(Refused):
                 await self.search(SearchRequest(query="a", system=name, timeout_ms=600_000))
+        self.batcher.forget()
         if self.settings.poll_seconds:
             self._poll = asyncio.create_task(self._watch_disk())
         self.status = "ok"
@@ -119,9 +120,9 @@ class Engine:
             "total": 1e3 * (time.perf_counter() - begun),
             "batch": took["batch"],
         }
-        found["request_id"] = caller.request_id
         self.metrics.searched(found)
-        return found
+        answer: dict[str, Any] = {**found, "request_id": caller.request_id}
+        return answer
 
     async def search_batch(
         self, asked: Sequence[SearchRequest], caller: Caller = NOBODY
@@ -342,7 +343,7 @@ class Engine:
         """What lies between two versions."""
         return await self._change(partial(changes.diff, self.systems, asked))
 
-    async def _change(self, call: Callable[[], Any]) -> Any:
+    async def _change(self, call: Callable[[], T]) -> T:
         """In the thread of changes, one after the other."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._changing, call)

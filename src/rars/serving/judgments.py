@@ -1,7 +1,7 @@
 """Judgments that people give while they search: written down for good before they are acknowledged.
 
-Owns: ``judgments.jsonl`` (one JSON line a judgment, appended and forced to disk), what stands at the end of it
-all, and the tables that ``rars data import`` takes. Ignores HTTP.
+Owns: ``judgments.jsonl`` (one JSON line a judgment, appended and forced to disk), which of them stand, and
+the tables that ``rars data import`` takes. Ignores HTTP.
 
 A judgment is acknowledged after its line and the line's end are on disk. So a last line without an end was
 never acknowledged: it is cut off when the file is opened again. Judgments that arrive while others are being

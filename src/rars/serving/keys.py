@@ -13,7 +13,6 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -88,8 +87,3 @@ class Keys:
 def digest(key: str) -> str:
     """What is stored of a key."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def roles(keys: Sequence[Key]) -> set[Role]:
-    """The roles that some key has."""
-    return {one.role for one in keys}

@@ -2,66 +2,83 @@
 
 Owns: the names, defaults and bounds of all settings. ``rars serve`` has an option for each, and each is also
 an environment variable: ``deadline_ms`` is ``--deadline-ms`` and ``RARS_SERVE_DEADLINE_MS``. Ignores what
-the parts do with them.
+the parts do with them. Needs nothing but Python: the command line reads it for its help.
 """
 
 from __future__ import annotations
 
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from rars.errors import RarsError
 
 PREFIX = "RARS_SERVE_"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class Settings(BaseModel):
+def _set(default: Any, help: str, least: float | None = None, most: float | None = None) -> Any:
+    """A setting with its bounds."""
+    return field(default=default, metadata={"help": help, "least": least, "most": most})
+
+
+@dataclass(frozen=True)
+class Settings:
     """Every setting of a server; the defaults suit one core and a person at the machine."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    host: str = _set("127.0.0.1", "The address to listen on.")
+    port: int = _set(8080, "The port; 0 for any that is free.", 0, 65_535)
+    keys: Path | None = _set(None, "A file of keys, made by rars keys.")  # noqa: RUF009
+    state: Path | None = _set(  # noqa: RUF009
+        None, "Where judgments are kept; serving/ in the first run if not given."
+    )
+    cors: tuple[str, ...] = _set((), "An origin whose pages may call the API; may be repeated.")
+    threads: int = _set(1, "Threads of one search.", 1, 1_024)
+    batch_rows: int = _set(3_200, "Beam rows (queries x width) that are searched together.", 1)
+    wait_ms: float = _set(2.0, "How long a query waits for others.", 0, 1_000)
+    queue_rows: int = _set(51_200, "Beam rows that may wait.", 1)
+    degrade_at: float = _set(0.5, "The pressure at which beams become narrower.", 0, 1)
+    narrow: float = _set(0.25, "The share of a beam that is left then; 1 for all.", 0.01, 1)
+    deadline_ms: int = _set(2_000, "The most time that a search may take.", 1)
+    client_limit: int = _set(256, "Queries of one client that may wait; 0 for any number.", 0)
+    body_bytes: int = _set(1 << 20, "The largest request.", 1)
+    catalog_bytes: int = _set(64 << 20, "The largest change of a catalogue.", 1)
+    body_seconds: float = _set(30.0, "How long a request may take to arrive.", 0.001)
+    keep: int = _set(10, "Versions kept beside the one searched, after each change.", 0)
+    open_versions: int = _set(2, "Other versions that stay opened.", 0)
+    poll_seconds: float = _set(1.0, "How often to look for a new version; 0 for never.", 0)
+    drain_seconds: float = _set(10.0, "How long a stop waits for answers.", 0)
+    log: bool = _set(True, "Write one JSON line a request, on stderr.")
+    otlp: str | None = _set(None, "Where OpenTelemetry spans go; nowhere if not given.")
+    page: bool = _set(True, "Serve the page too.")
 
-    host: str = Field("127.0.0.1", description="The address to listen on; this machine alone.")
-    port: int = Field(8080, ge=0, le=65_535, description="The port; 0 for any that is free.")
-    keys: Path | None = Field(None, description="A file of keys, made by rars keys.")
-    state: Path | None = Field(
-        None, description="Where judgments are kept; serving/ in the first run if not given."
-    )
-    cors: tuple[str, ...] = Field(
-        (), description="Origins whose pages may call the API; none if not given."
-    )
-    batch_rows: int = Field(
-        3_200, ge=1, description="Beam rows (queries x width) that are searched together."
-    )
-    wait_ms: float = Field(2.0, ge=0, le=1_000, description="How long a query waits for others.")
-    queue_rows: int = Field(51_200, ge=1, description="Beam rows that may wait.")
-    degrade_at: float = Field(
-        0.5, ge=0, le=1, description="The pressure from 0 to 1 at which beams become narrower."
-    )
-    narrow: float = Field(
-        0.25, ge=0, le=1, description="The share of the beam that is left then; 1 for all of it."
-    )
-    deadline_ms: int = Field(2_000, ge=1, description="The most time that a search may take.")
-    client_limit: int = Field(
-        256, ge=0, description="Queries of one client that may wait at once; 0 for any number."
-    )
-    body_bytes: int = Field(1 << 20, ge=1, description="The largest request.")
-    catalog_bytes: int = Field(64 << 20, ge=1, description="The largest change of a catalogue.")
-    body_seconds: float = Field(30.0, gt=0, description="How long a request may take to arrive.")
-    keep: int = Field(
-        10, ge=0, description="Versions kept beside the one searched now, after each change."
-    )
-    open_versions: int = Field(2, ge=0, description="Other versions that stay opened.")
-    poll_seconds: float = Field(
-        1.0, ge=0, description="How often to look for a new version on disk; 0 for never."
-    )
-    drain_seconds: float = Field(10.0, ge=0, description="How long a stop waits for answers.")
-    log: bool = Field(True, description="One JSON line a request, on stderr.")
-    otlp: str | None = Field(
-        None, description="Where OpenTelemetry spans go; nowhere if not given."
-    )
-    page: bool = Field(True, description="Serve the page too.")
+    def __post_init__(self) -> None:
+        """Refuse what is out of bounds."""
+        for one in fields(self):
+            value, least, most = getattr(self, one.name), *_bounds(one)
+            if (least is not None and not value >= least) or (most is not None and value > most):
+                end = f"at least {least}" if most is None else f"between {least} and {most}"
+                raise RarsError(f"{option(one.name)} must be {end}, not {value}.")
 
     @property
     def local(self) -> bool:
         """Whether only this machine can reach the server."""
         return self.host in LOOPBACK
+
+
+def _bounds(one: Field[Any]) -> tuple[float | None, float | None]:
+    return one.metadata["least"], one.metadata["most"]
+
+
+def option(name: str) -> str:
+    """The option of a setting.
+
+    >>> option("deadline_ms"), variable("deadline_ms")
+    ('--deadline-ms', 'RARS_SERVE_DEADLINE_MS')
+    """
+    return f"--{name.replace('_', '-')}"
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()

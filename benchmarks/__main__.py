@@ -17,6 +17,7 @@ BENCHMARKS = (
     "evidence",
     "search",
     "filters",
+    "analyses",
 )
 
 

@@ -218,8 +218,8 @@ class Evidence:
             "Relevance mass (%) at prefixes that divide but look resolved, by retention of the judged "
             f"positives; then the retention at which it is no more than {trusted}, positives a query there, "
             f"and how many more those are than at {self._share} retention. All judged positives are the "
-            "reference: what nobody judged is not counted. A prefix with nothing kept is unobserved, not falsely "
-            "resolved, so with few judgments deep prefixes can look trustworthy: see missing support.",
+            "reference: what nobody judged is not counted. A prefix with nothing kept is unobserved, not "
+            "falsely resolved, so with few judgments deep prefixes can look trustworthy: see certainty.",
             (("False resolution (%)", len(levels)), (f"At most {trusted}", 3)),
         )
 
@@ -307,7 +307,7 @@ def _at(
 
 
 def _reached(one: Trust, least: float) -> list[Cell]:
-    """Retention, positives and how many more; a share that the first level reaches already is only bounded."""
+    """Retention, positives and how many more; what the first level reaches already is only bounded."""
     if one.retention is None or one.kept is None or one.more is None:
         return [NOTHING] * 3
     if one.retention <= least:

@@ -16,6 +16,7 @@ BENCHMARKS = (
     "evidence",
     "search",
     "filters",
+    "serving",
 )
 
 

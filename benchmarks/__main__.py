@@ -19,6 +19,7 @@ BENCHMARKS = (
     "search",
     "filters",
     "analyses",
+    "serving",
 )
 
 

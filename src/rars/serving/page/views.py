@@ -97,7 +97,7 @@ class Page:
     async def shown(self, here: Address, request: Request) -> tuple[int, str, dict[str, str]]:
         """Status, HTML and further headers of a view."""
         status, problem, more, filled = 200, None, dict[str, str](), {}
-        known = [SystemInfo(**one) for one in await self.engine.describe()]
+        known = await asyncio.to_thread(self._known)
         here, info = _chosen(here, known)
         try:
             self._check(request)
@@ -111,6 +111,15 @@ class Page:
         shared["locked"] = status == 401
         template = _environment().get_template(f"{here.view}.html")
         return status, template.render(**_EMPTY[here.view] | shared | filled), more
+
+    def _known(self) -> list[SystemInfo]:
+        """What can be asked; unlike the API's list it never waits for a change of the catalogue."""
+        systems = self.engine.systems
+        opened = [systems.now(name) for name in systems.names]
+        return [
+            SystemInfo(**one.described, default=at == 0, versions=systems.versions(one))
+            for at, one in enumerate(opened)
+        ]
 
     def _check(self, request: Request) -> None:
         """Whether this request may search now."""

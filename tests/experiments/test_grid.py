@@ -60,13 +60,13 @@ def test_base_and_rars_differ_in_the_objective_alone(tmp_path, dataset):
 def test_experiments_share_runs_of_equal_recipes(tmp_path, dataset):
     folders = {
         name: {cell.folder for cell in grid_of(tmp_path, dataset, STUDIES[name]).cells}
-        for name in ("main", "masks", "depth", "positives", "tree-weight", "sensitivity")
+        for name in ("main", "masks", "depth", "positives", "tree-weight", "hyperparameters")
     }
     assert folders["masks"] < folders["main"]
     assert folders["depth"] < folders["masks"]
     # E + S + C is the default, and so are weight 0.5, 32 siblings, temperature 1 and rank 64.
     assert len(folders["masks"] & folders["positives"]) == 4
-    assert folders["masks"] < folders["tree-weight"] < folders["sensitivity"]
+    assert folders["masks"] < folders["tree-weight"] < folders["hyperparameters"]
 
 
 def test_a_run_is_named_by_its_data_and_its_settings(tmp_path, dataset):

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from rars.pipeline.identification import Identified, identify
     from rars.pipeline.indexing import index, tune
     from rars.pipeline.listing import recipe_difference, recipes
-    from rars.pipeline.studies import ambiguity, inspect, plot, representation, walk
+    from rars.pipeline.studies import (
+        ambiguity,
+        analyze,
+        inspect,
+        plot,
+        representation,
+        settings_of,
+        studies_by_title,
+        walk,
+    )
     from rars.pipeline.training import Trained, train
 
 _HOMES = {
@@ -35,7 +44,16 @@ _HOMES = {
     "identification": ("Identified", "identify"),
     "indexing": ("index", "tune"),
     "listing": ("recipe_difference", "recipes"),
-    "studies": ("ambiguity", "inspect", "plot", "representation", "walk"),
+    "studies": (
+        "ambiguity",
+        "analyze",
+        "inspect",
+        "plot",
+        "representation",
+        "settings_of",
+        "studies_by_title",
+        "walk",
+    ),
     "training": ("Trained", "train"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -47,6 +65,7 @@ __all__ = [
     "Trained",
     "add",
     "ambiguity",
+    "analyze",
     "apply",
     "compare",
     "difference",
@@ -62,6 +81,8 @@ __all__ = [
     "remove",
     "representation",
     "rollback",
+    "settings_of",
+    "studies_by_title",
     "train",
     "tune",
     "update",

@@ -7,9 +7,9 @@ Ignores queues, HTTP, and which version is current: an ``Opened`` is given.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ from rars.serving.schemas import ExplainRequest, Question, SearchRequest, TreeRe
 from rars.serving.systems import Opened
 from rars.systems import Answer, Query
 from rars.tree import code_name
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +87,15 @@ def _wrong(opened: Opened, asked: Search) -> Exception | None:
         for name in (*asked.request.facets, *asked.request.fields):
             opened.store.columns.named(name)
     except RarsError as error:
-        return of_error(error)
+        return _refused(opened, error)
     return None
+
+
+def _refused(opened: Opened, error: RarsError) -> Refused:
+    """A mistake as a refusal, which calls the system by its name, not by its folder."""
+    refused = of_error(error)
+    refused.message = refused.message.replace(str(opened.run.folder), opened.name)
+    return refused
 
 
 def _told(
@@ -162,7 +171,7 @@ def path_of(codes: Sequence[int]) -> str:
 def explained(opened: Opened, asked: ExplainRequest) -> dict[str, Any]:
     """Why an item was found, or why not."""
     query = query_of(asked)
-    told = _checked(lambda: why_not(opened.system, query, asked.item_id))
+    told = _checked(opened, lambda: why_not(opened.system, query, asked.item_id))
     hit = None
     if told.reason == "found":
         wanted = replace(query, explain=isinstance(opened.system, Retriever))
@@ -191,7 +200,8 @@ def branches(opened: Opened, asked: TreeRequest, judged: Judged | None) -> dict[
     grades = None if judged is None else judged.grades(asked.query)
     query = query_of(asked)
     seen = _checked(
-        lambda: walk(system, query, read_prefix(asked.prefix), judged=grades, limit=asked.limit)
+        opened,
+        lambda: walk(system, query, read_prefix(asked.prefix), judged=grades, limit=asked.limit),
     )
     items = [{"item_id": item_id, "title": title} for item_id, title in seen.found]
     return {
@@ -237,12 +247,9 @@ def item(opened: Opened, item_id: str) -> dict[str, Any]:
     }
 
 
-def _checked(call: Any) -> Any:
+def _checked(opened: Opened, call: Callable[[], T]) -> T:
     """A user's mistake as a refusal."""
     try:
         return call()
     except RarsError as error:
-        raise of_error(error) from error
-
-
-__all__ = ["Refused", "Search", "branches", "explained", "item", "query_of", "search_all"]
+        raise _refused(opened, error) from error

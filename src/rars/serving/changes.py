@@ -14,7 +14,7 @@ from rars.errors import RarsError
 from rars.pipeline import catalogue
 from rars.search.changes import read_lines
 from rars.search.retriever import Retriever
-from rars.serving.refusals import Refused, bad_request, of_error
+from rars.serving.refusals import Refused, bad_request
 from rars.serving.schemas import DiffRequest, RollbackRequest
 from rars.serving.systems import Opened, Systems
 
@@ -108,6 +108,6 @@ def _changeable(systems: Systems, name: str | None) -> Opened:
             with locks.held(opened.run.folder):
                 pass
         except RarsError as error:
-            refused = of_error(error)
-            raise Refused(409, "busy", refused.message, retry_after=1) from error
+            said = systems.unplaced(str(error))
+            raise Refused(409, "busy", said, retry_after=1) from error
     return opened

@@ -11,6 +11,7 @@ import time
 from secrets import token_hex
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rars.serving.engine import Caller, Engine
@@ -76,28 +77,39 @@ class _Visit:
         )
         self._until = self._begun + self._settings.body_seconds
         self._whole = False
+        self._refused: Refused | None = None
 
     async def happen(self) -> None:
-        from rars.serving.app import refusal
-
+        """From the first check to the line in the log."""
         try:
             try:
-                self._check()
-                await self._door._app(self._scope, self._received, self._sent)
+                await self._let_in()
             except Refused as refused:
-                if self._status:
-                    raise
-                answer = refusal(refused, self._id)
-                await answer(self._scope, self._receive, self._sent)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
-            self._door._log.failure(error, request_id=self._id)
-            if not self._status:
-                answer = refusal(Refused(500, "failure", "This is a defect of ours."), self._id)
-                await answer(self._scope, self._receive, self._sent)
+                self._refused = refused
+            except Exception as error:
+                self._door._log.failure(error, request_id=self._id)
+                self._refused = Refused(500, "failure", "This is a defect of ours.")
+            if self._refused is not None and not self._status:
+                await self._refuse(self._refused)
         finally:
             self._note()
+
+    async def _let_in(self) -> None:
+        self._check()
+        if self._asks_first():
+            answer = Response(status_code=204, headers=_MAY)
+            await answer(self._scope, self._receive, self._sent)
+        else:
+            await self._door._app(self._scope, self._received, self._sent)
+
+    async def _refuse(self, refused: Refused) -> None:
+        from rars.serving.app import refusal
+
+        self._refused = None
+        answer = refusal(refused, self._id)
+        if refused.status in (408, 413):
+            answer.headers["Connection"] = "close"  # nobody reads the rest
+        await answer(self._scope, self._receive, self._sent)
 
     # -- coming in ---------------------------------------------------------------------------------
 
@@ -116,7 +128,7 @@ class _Visit:
                 self._check_key("search")
             except Refused as refused:
                 scope["rars.locked"] = refused
-        else:
+        elif not self._asks_first():
             self._check_key(role)
             if self._key is not None:
                 scope["rars.caller"] = Caller(f"key:{self._key}", self._id)
@@ -128,6 +140,14 @@ class _Visit:
                 raise Refused(503, status, said, retry_after=1)
             if scope["path"].startswith(_QUEUED):
                 self._door._engine.batcher.check()
+
+    def _asks_first(self) -> bool:
+        """Whether a browser asks if a page of a named origin may call."""
+        return (
+            self._scope["method"] == "OPTIONS"
+            and b"access-control-request-method" in self._headers
+            and self._headers.get(b"origin") in self._door._origins
+        )
 
     def _check_origin(self, headers: dict[bytes, bytes]) -> None:
         """A page of another site must not act in the name of whoever looks at it."""
@@ -173,11 +193,14 @@ class _Visit:
             async with asyncio.timeout(self._until - time.perf_counter()):
                 message = await self._receive()
         except TimeoutError:
-            raise Refused(408, "too_slow", "The request took too long to arrive.") from None
+            said = "The request took too long to arrive."
+            self._refused = Refused(408, "too_slow", said)
+            raise self._refused from None
         if message["type"] == "http.request":
             self._left -= len(message.get("body", b""))
             if self._left < 0:
-                raise self._too_large()
+                self._refused = self._too_large()
+                raise self._refused
             self._whole = not message.get("more_body", False)
         return message
 
@@ -189,6 +212,8 @@ class _Visit:
     # -- going out ---------------------------------------------------------------------------------
 
     async def _sent(self, message: Message) -> None:
+        if self._refused is not None and not self._status:
+            return  # whoever read the body has an answer of its own to what we raised
         if message["type"] == "http.response.start":
             self._status = message["status"]
             headers: list[tuple[bytes, bytes]] = message.setdefault("headers", [])
@@ -217,4 +242,9 @@ class _Visit:
         )
 
 
+_MAY = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "authorization, content-type, x-api-key, x-request-id",
+    "Access-Control-Max-Age": "600",
+}
 _METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")

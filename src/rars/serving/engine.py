@@ -348,7 +348,7 @@ class Engine:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._changing, call)
         except RarsError as error:
-            raise of_error(error) from error
+            raise bad_request(self.systems.unplaced(str(error))) from error
 
     async def _watch_disk(self) -> None:
         """Search what other processes made current, too."""

@@ -22,7 +22,8 @@ from rars.errors import RarsError
 
 Role = Literal["search", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
-_MARK = "rars_"
+MARK = "rars_"
+"""What a key begins with: it can be told from everything else, and kept out of a log."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Keys:
             raise RarsError(
                 f"There is a key named {name!r} already." if name.strip() else "A key needs a name."
             )
-        key = _MARK + secrets.token_urlsafe(32)
+        key = MARK + secrets.token_urlsafe(32)
         return Keys((*self.known, Key(name, role, digest(key)))), key
 
     def without(self, name: str) -> Keys:

@@ -14,12 +14,14 @@ import traceback
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from rars.serving.keys import MARK
+
 _HARMLESS = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def harmless(request_id: str) -> bool:
-    """Whether an id that a client gave may be used as it is."""
-    return _HARMLESS.fullmatch(request_id) is not None
+    """Whether an id that a client gave may be used as it is; one that holds a key may not."""
+    return _HARMLESS.fullmatch(request_id) is not None and MARK not in request_id
 
 
 class Log:

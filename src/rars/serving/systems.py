@@ -199,6 +199,12 @@ class Systems:
             for key in [key for key in self._others if key[0] == name]:
                 del self._others[key]
 
+    def unplaced(self, message: str) -> str:
+        """A sentence with the names of systems where it has their folders: those are nobody's business."""
+        for one in self._now.values():
+            message = message.replace(str(one.run.folder), one.name)
+        return message
+
     def close(self) -> None:
         """Let go of what was made on the spot."""
         for one in self._holds:

@@ -281,7 +281,7 @@ _REASONS = {
 
 
 def _to_prefix(here: Address, steps: Sequence[Mapping[str, Any]]) -> str:
-    return here.to("tree", prefix=" ".join(one["name"] for one in steps))
+    return here.to("tree", prefix=" ".join(one["name"] for one in steps) or "root")
 
 
 # -- words -----------------------------------------------------------------------------------------

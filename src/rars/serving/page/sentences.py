@@ -7,9 +7,11 @@ search itself gave.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from rars.data.words import CJK
 from rars.serving.page.address import Address
 from rars.serving.page.clauses import removed
 from rars.serving.schemas import MOST_K, ExplainResponse, Hit
@@ -22,6 +24,7 @@ KINDS = {
     "bm25": "word",
     "rare": "rare word",
 }
+_PAIR = re.compile(rf"[{CJK}]{{2}}")
 PARTS = {
     "bm25": "words in common (BM25)",
     "f": "attributes and rare words (f)",
@@ -83,7 +86,34 @@ def _asked(reasons: Iterable[Mapping[str, Any]]) -> list[Asked]:
         text, has = one["text"], bool(one["matched"])
         if text not in found or (has and not found[text].has):
             found[text] = Asked(text, KINDS.get(one["kind"], one["kind"]), has)
-    return list(found.values())
+    joined = _joined(list(found.values()))
+    named = [one for one in joined if one.kind != KINDS["bm25"]]
+    return [
+        one for one in joined if one in named or not any(one.text in other.text for other in named)
+    ]
+
+
+def _joined(asked: list[Asked]) -> list[Asked]:
+    """Japanese is searched in pairs of characters; pairs that follow each other are one text again.
+
+    >>> [one.text for one in _joined([Asked("電球", "word", True), Asked("球型", "word", True)])]
+    ['電球型']
+    """
+    found: list[Asked] = []
+    for one in asked:
+        last = found[-1] if found else None
+        follows = (
+            last is not None
+            and _PAIR.fullmatch(one.text)
+            and _PAIR.search(last.text)
+            and last.text[-1] == one.text[0]
+            and last[1:] == one[1:]
+        )
+        if last is not None and follows:
+            found[-1] = last._replace(text=last.text + one.text[1])
+        else:
+            found.append(one)
+    return found
 
 
 def _matches(asked: list[Asked]) -> str:
@@ -251,7 +281,7 @@ _REASONS = {
 
 
 def _to_prefix(here: Address, steps: Sequence[Mapping[str, Any]]) -> str:
-    return here.to("tree", prefix=" ".join(one["name"] for one in steps))
+    return here.to("tree", prefix=" ".join(one["name"] for one in steps) or "root")
 
 
 # -- words -----------------------------------------------------------------------------------------

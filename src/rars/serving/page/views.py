@@ -43,6 +43,8 @@ LABELS = {
     for label, grade in LABEL_GRADES.items()
 }
 SIZES = (10, 20, 50, 100)
+ROOT = "root"
+"""The prefix of all items, where none at all means the path of the first hit."""
 
 _HIDDEN = ("id", "title", "text", "locale")
 _SHOWN = ("brand", "color", "category")
@@ -97,7 +99,7 @@ class Page:
     async def shown(self, here: Address, request: Request) -> tuple[int, str, dict[str, str]]:
         """Status, HTML and further headers of a view."""
         status, problem, more, filled = 200, None, dict[str, str](), {}
-        known = [SystemInfo(**one) for one in await self.engine.describe()]
+        known = await asyncio.to_thread(self._known)
         here, info = _chosen(here, known)
         try:
             self._check(request)
@@ -111,6 +113,15 @@ class Page:
         shared["locked"] = status == 401
         template = _environment().get_template(f"{here.view}.html")
         return status, template.render(**_EMPTY[here.view] | shared | filled), more
+
+    def _known(self) -> list[SystemInfo]:
+        """What can be asked; unlike the API's list it never waits for a change of the catalogue."""
+        systems = self.engine.systems
+        opened = [systems.now(name) for name in systems.names]
+        return [
+            SystemInfo(**one.described, default=at == 0, versions=systems.versions(one))
+            for at, one in enumerate(opened)
+        ]
 
     def _check(self, request: Request) -> None:
         """Whether this request may search now."""
@@ -231,19 +242,21 @@ class Page:
             ],
             "judged": looks[0].mass is not None,
             "automatic": not here.prefix,
+            "opened": prefix,
         }
 
     async def _followed(
         self, here: Address, question: Context, caller: Caller
     ) -> tuple[Context | None, str]:
         """The item whose path is marked, and the prefix that is opened; the first hit's if none is named."""
+        prefix = "" if here.prefix == ROOT else here.prefix
         if here.item:
             item = await self.engine.item(
                 here.item, question["system"], question["version"], caller
             )
-            return item, here.prefix or item["path"]
+            return item, prefix if here.prefix else item["path"]
         if here.prefix:
-            return None, here.prefix
+            return None, prefix
         found = await self.engine.search(SearchRequest(**question | {"k": 1}), caller)
         first = found["hits"][0] if found["hits"] else None
         return first, "" if first is None else first["path"]
@@ -314,7 +327,7 @@ _EMPTY: dict[str, Context] = {
     | {"examples": [], "facets": [], "active": [], "missed": []},
     "why": dict.fromkeys(("answer", "said", "title", "grade", "watched", "path"))
     | {"steps": [], "parts": [], "rivals": [], "missed": []},
-    "tree": dict.fromkeys(("item_title", "judged", "automatic"))
+    "tree": dict.fromkeys(("item_title", "judged", "automatic", "opened"))
     | {"columns_drawn": [], "found": [], "crumbs": []},
     "compare": dict.fromkeys(("both", "left", "right")),
 }
@@ -470,6 +483,7 @@ def _environment() -> Any:
         percent=percent,
         chance=tables.chance,
         gap=int(GAP),
+        root=ROOT,
         grade_name=lambda grade: LABELS[grade][1] if grade in LABELS else f"grade {grade:g}",
         label_of=lambda grade: LABELS[grade][0] if grade in LABELS else "",
     )

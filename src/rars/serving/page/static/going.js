@@ -48,7 +48,10 @@ export function say(text) {
 function swap(fresh) {
   document.title = fresh.title;
   document.body.dataset.view = fresh.body.dataset.view;
-  for (const id of SWAPPED) document.getElementById(id).replaceWith(document.adoptNode(fresh.getElementById(id)));
+  // A filter that is being written is often wrong for a moment: the last results stay until it is right.
+  const unfinished = document.activeElement?.id === "filter" && fresh.querySelector("#filter[aria-invalid]");
+  document.getElementById("main").classList.remove("busy");
+  for (const id of unfinished ? ["views"] : SWAPPED) document.getElementById(id).replaceWith(document.adoptNode(fresh.getElementById(id)));
   const form = document.getElementById("search");
   const other = fresh.getElementById("search");
   form.action = other.getAttribute("action");

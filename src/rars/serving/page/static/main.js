@@ -101,6 +101,12 @@ function twins() {
   }
 }
 
+// On a narrow screen results come first; facets are one tap away.
+function fold() {
+  if (!matchMedia("(max-width: 60rem)").matches) return;
+  for (const one of document.querySelectorAll(".facet")) one.open = Boolean(one.querySelector("[aria-current]"));
+}
+
 queries();
 links();
 typing();
@@ -111,6 +117,7 @@ copying();
 twins();
 after(remember);
 after(redraw);
+after(fold);
 settled();
 unlocking();
 document.documentElement.classList.add("ready");

@@ -13,6 +13,7 @@ BENCHMARKS = (
     "shop",
     "shop_bm25",
     "training",
+    "recipes",
     "evidence",
     "search",
     "filters",

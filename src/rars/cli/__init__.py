@@ -22,6 +22,7 @@ from rars.cli import (
     recipes,
     report,
     search,
+    serve,
     train,
 )
 
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.add_typer(data.app)
 app.add_typer(catalog.app)
 app.add_typer(recipes.app)
+app.add_typer(serve.keys)
 
 
 def _version(wanted: bool) -> None:
@@ -63,6 +65,7 @@ app.command()(train.train)
 app.command()(train.plot)
 app.command()(search.search)
 app.command()(search.index)
+app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(evaluate.compare)
 app.command()(evaluate.verify)

@@ -30,6 +30,7 @@ from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation.tables import html
 from rars.identifiers import Health, Identifiers, item_vectors
+from rars.identifiers.sizes import proposed_sizes
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.tree import PrefixTree
@@ -46,8 +47,14 @@ class Inspected:
     health: Health
     split: str
     untrained_recall: float | None
+    hit_rate: float | None
     mixing: Mixing
     plot: Path
+
+    @property
+    def proposed_sizes(self) -> tuple[int, ...]:
+        """Code sizes that would give this catalogue the paper's shape of tree."""
+        return proposed_sizes(self.health.items)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -56,7 +63,9 @@ class Inspected:
             "learner": self.identifiers.settings.learner,
             "collisions": dict(self.identifiers.report),
             "untrained_recall_at_100": self.untrained_recall,
+            "embedding_hit_rate_at_50": self.hit_rate,
             "health": self.health.as_dict(),
+            "sizes_of_the_papers_shape": list(self.proposed_sizes),
             "mixing": self.mixing.as_dict(),
             "plot": str(self.plot),
         }
@@ -74,10 +83,11 @@ def inspect(
     found = Identifiers.load(run.folder / "identifiers")
     measured, dataset = found.health(), run.dataset()
     recall = health.untrained(dataset, found, split)
+    hits = health.embedding_hit_rate(dataset, found, split)
     parted = mixed(dataset, found, split)
     with allowed(run, path):
         health.draw(measured, path)
-    return Inspected(run, found, measured, split, recall, parted, path)
+    return Inspected(run, found, measured, split, recall, hits, parted, path)
 
 
 def mixed(dataset: Dataset, identifiers: Identifiers, split: str) -> Mixing:

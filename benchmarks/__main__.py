@@ -14,9 +14,12 @@ BENCHMARKS = (
     "shop",
     "shop_bm25",
     "training",
+    "recipes",
     "evidence",
     "search",
     "filters",
+    "analyses",
+    "serving",
 )
 
 

@@ -32,7 +32,7 @@ def untrained(dataset: Dataset, identifiers: Identifiers, split: str, k: int = 1
     embedder = shared_embedder(identifiers.settings.embedder, identifiers.embedder)
     asked, row = np.unique(query, return_inverse=True)
     texts = pa.chunked_array([dataset.query_texts.take(pa.array(asked))])
-    vectors = identifiers.query_space(cached_vectors(texts, embedder))
+    vectors = identifiers.query_space(cached_vectors(texts, embedder), texts.to_pylist())
     return untrained_recall(vectors, identifiers.quantizer, identifiers.codes, (row, item), k)
 
 

@@ -96,6 +96,16 @@ class Recipe(Section):
                     f"the phase {phase.name!r} has nothing to train on: judged queries are off, and so are "
                     "pseudo.share and indexing.share"
                 )
+        fit = self.identifiers.fit
+        if (
+            self.generative
+            and fit is not None
+            and fit.by == "encoder"
+            and self.model.prior != "off"
+        ):
+            raise ValueError(
+                "a model.prior reads frozen vectors, which identifiers.fit.by = 'encoder' leaves"
+            )
         if self.generative and self.model.categories == "off":
             for phase in self.phases:
                 for one in phase.terms:

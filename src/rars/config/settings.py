@@ -26,8 +26,11 @@ from rars.errors import RarsError
 
 
 class FitSettings(Section):
-    """How vectors are turned towards the training judgments: one linear map for queries, one for items."""
+    """How vectors are made to follow the training judgments."""
 
+    by: Literal["maps", "encoder"] = "maps"
+    """``maps``: the frozen vectors are turned by one linear map for queries, one for items. ``encoder``: the
+    recipe's own model is learned as a dual encoder; the generator then starts from it."""
     epochs: PositiveInt = 10
     learning_rate: float = Field(1e-3, gt=0)
     batch: PositiveInt = 512

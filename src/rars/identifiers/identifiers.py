@@ -8,7 +8,7 @@ taken, so ten at once get what ten calls with one item each would give them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from rars import artifacts
 from rars.arrays import Codes, Floats
-from rars.config import IdentifierSettings, checked
+from rars.config import IdentifierSettings, ModelSettings, checked, part
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers.categories import LEVELS, catalogue_categories
@@ -30,12 +30,15 @@ from rars.identifiers.health import Health, check_health, measure_health
 from rars.identifiers.learner import Fitted
 from rars.identifiers.learners import LEARNERS, Scene
 from rars.identifiers.maps import Maps
+from rars.identifiers.own import ItemEncoder
 from rars.identifiers.policies import POLICIES, Crowd, Newcomers, Resolution, resolve
 from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.quantizers import load_quantizer, save_quantizer
+from rars.identifiers.texts import item_texts
 from rars.progress import SILENT, Tell
 
 KIND = "identifiers"
+ENCODER = "encoder"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +59,28 @@ class Identifiers:
     """Items sharing an identifier before and after the policy, and how many moved."""
     maps: Maps | None = None
     """What turns the embedder's vectors, where the identifiers were fitted to judgments."""
+    encoder: ItemEncoder | None = None
+    """The model's own encoder, where the identifiers are made of its vectors."""
 
     @property
     def depth(self) -> int:
         """Codes per identifier."""
         return len(self.sizes)
 
-    def query_space(self, vectors: Floats) -> Floats:
+    def query_space(self, vectors: Floats, texts: Sequence[str] | None = None) -> Floats:
         """The embedder's vectors of queries, as the identifiers see them."""
+        if self.encoder is not None:
+            return self.encoder.embed(vectors, texts or ())
+        return self.read_space(vectors)
+
+    def read_space(self, vectors: Floats) -> Floats:
+        """The embedder's vectors of queries, as a model reads them beside the words."""
         return vectors if self.maps is None else self.maps.queries(vectors)
 
-    def item_space(self, vectors: Floats) -> Floats:
-        """The embedder's vectors of items, as the identifiers see them."""
+    def item_space(self, vectors: Floats, texts: Callable[[], Sequence[str]] = tuple) -> Floats:
+        """The embedder's vectors of items, as the identifiers see them; ``texts`` only where they count."""
+        if self.encoder is not None:
+            return self.encoder.embed(vectors, texts())
         return vectors if self.maps is None else self.maps.items(vectors)
 
     def health(self) -> Health:
@@ -111,6 +124,10 @@ class Identifiers:
             save_quantizer(self.quantizer, draft.folder / "quantizer")
             if self.maps is not None:
                 self.maps.save(draft.folder)
+            if self.encoder is not None:
+                (draft.folder / ENCODER).mkdir()
+                self.encoder.save(draft.folder / ENCODER)
+                draft.meta["encoder"] = True
             draft.meta.update(
                 maps=self.maps is not None,
                 settings=self.settings.model_dump(mode="json"),
@@ -146,6 +163,11 @@ class Identifiers:
             dataset=meta["dataset"],
             report=meta["report"],
             maps=Maps.load(artifact.folder) if meta.get("maps") else None,
+            encoder=(
+                part("own encoder", ENCODER).load(artifact.folder / ENCODER)
+                if meta.get("encoder")
+                else None
+            ),
         )
 
 
@@ -154,6 +176,7 @@ def learn_identifiers(
     settings: IdentifierSettings,
     *,
     vectors: Floats | None = None,
+    model: ModelSettings | None = None,
     cache: Path | None = None,
     device: str = "cpu",
     tell: Tell = SILENT,
@@ -161,7 +184,8 @@ def learn_identifiers(
     """Embed the items, fit their vectors to the judgments if asked, fit the learner, encode, resolve
     collisions.
 
-    ``vectors`` are the items' where they are there already, as the embedder would make them.
+    ``vectors`` are the items' where they are there already, as the embedder would make them; ``model`` is
+    what a recipe's own encoder is made like, where the vectors are to be its own.
     """
     if not dataset.n_items:
         raise RarsError(f"{dataset.where} has no items to learn identifiers for.")
@@ -180,10 +204,18 @@ def learn_identifiers(
     categories = None
     if learner.reads_categories(settings.own):
         categories = catalogue_categories(dataset, LEVELS, lambda: frozen()[0], settings.seed)
-    points, digest, maps = None, "", None
+    points, digest = None, ""
+    maps: Maps | None = None
+    encoder: ItemEncoder | None = None
     if learner.needs_vectors:
         points, digest = frozen()
-        maps = _fitted(dataset, settings, points, cache=cache, device=device, tell=tell)
+        fitting: dict[str, Any] = {"cache": cache, "device": device, "tell": tell}
+        if settings.fit is not None and settings.fit.by == "encoder":
+            encoder = _own(dataset, settings, points, model or ModelSettings(), **fitting)
+        else:
+            maps = _fitted(dataset, settings, points, **fitting)
+        if encoder is not None:
+            points = encoder.embed(points, item_texts(dataset).to_pylist())
         points = points if maps is None else maps.items(points)
     elif settings.fit is not None:
         tell.say(f"The learner {settings.learner!r} reads no vectors: there is nothing to fit.")
@@ -202,7 +234,27 @@ def learn_identifiers(
         dataset=dataset.digest,
         report={"before": resolved.before, "after": resolved.after, "moved": resolved.moved},
         maps=maps,
+        encoder=encoder,
     )
+
+
+def _own(
+    dataset: Dataset,
+    settings: IdentifierSettings,
+    vectors: Floats,
+    model: ModelSettings,
+    **rest: Any,
+) -> ItemEncoder | None:
+    found: ItemEncoder | None = part("own encoder", ENCODER).learn(
+        dataset,
+        settings.embedder,
+        settings.fit,
+        model,
+        items=vectors,
+        seed=settings.seed,
+        **rest,
+    )
+    return found
 
 
 def _fitted(

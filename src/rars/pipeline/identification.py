@@ -125,7 +125,7 @@ def find(
             f"Learning identifiers of {dataset.n_items:,} items: "
             f"{', '.join(filter(None, (settings.learner, ' x '.join(map(str, settings.sizes)))))}."
         )
-        found = learn_identifiers(dataset, settings, device=device, tell=tell)
+        found = learn_identifiers(dataset, settings, model=recipe.model, device=device, tell=tell)
     else:
         found = wanted
     return Found(run, dataset, recipe, found, time.perf_counter() - start, True, source)

@@ -33,6 +33,7 @@ PARTS = {
     "rule": ("rars.search.rules", "RULES"),
     "evidence": ("rars.search.evidence.parts", "EVIDENCE"),
     "system": ("rars.baselines", "SYSTEMS"),
+    "tuning": ("rars.baselines.tunings", "TUNINGS"),
 }
 """Every kind of part: the module of its table, and the table's name. A table is a dict, name -> part."""
 

@@ -112,7 +112,9 @@ class Grid:
         learner = cell.recipe.identifiers.learner
         sizes = " x ".join(map(str, cell.recipe.identifiers.sizes))
         arguments = self._arguments(folder, cell)
-        return Task(f"identifiers, {learner} {sizes}".strip(), "identify", arguments, folder)
+        name = f"identifiers, {learner} {sizes}".strip()
+        weights = (cell.recipe.identifiers.embedder,)
+        return Task(name, "identify", arguments, folder, weights=weights)
 
     def _run(self, cells: list[GridCell]) -> Task:
         cell = cells[0]
@@ -127,7 +129,7 @@ class Grid:
             "rules": {split: listed for split, listed in rules.items() if listed},
         }
         needs = () if source is None else (source,)
-        return Task(cell.name, "run", arguments, cell.folder, needs)
+        return Task(cell.name, "run", arguments, cell.folder, needs, loaded(cell.recipe))
 
     def _arguments(self, out: Path, cell: GridCell) -> dict[str, Any]:
         recipe = cell.recipe.to_toml()
@@ -138,6 +140,13 @@ def seeded(recipe: Recipe, seed: int) -> Recipe:
     """The same recipe with another model seed."""
     training = recipe.training.model_copy(update={"seed": seed})
     return recipe.model_copy(update={"training": training})
+
+
+def loaded(recipe: Recipe) -> tuple[str, ...]:
+    """The models that a run of a recipe loads: backbone and embedder, or the embedder of a dense system."""
+    if recipe.generative:
+        return recipe.model.backbone, recipe.identifiers.embedder
+    return tuple(one.embedder for one in recipe.own.values() if hasattr(one, "embedder"))
 
 
 def digest(dataset: Dataset, settings: object) -> str:

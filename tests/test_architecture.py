@@ -90,7 +90,14 @@ def runtime_imports(path: Path) -> set[str]:
 
 
 PUBLIC = {"rars.Dataset", "rars.Recipe", "rars.Retriever", "rars.__version__"}
-SPOKEN = ("rars.cli", "rars.pipeline", "rars.experiments", "rars.errors", "rars.progress")
+SPOKEN = (
+    "rars.cli",
+    "rars.pipeline",
+    "rars.experiments",
+    "rars.serving",
+    "rars.errors",
+    "rars.progress",
+)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "cli").glob("*.py")), ids=lambda p: p.stem)

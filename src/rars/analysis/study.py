@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pydantic import Field
 
@@ -89,6 +89,14 @@ class Result(Protocol):
 
     def findings(self) -> Sequence[str]:
         """What was found, in sentences."""
+
+
+@runtime_checkable
+class Interactive(Protocol):
+    """A result with HTML of its own, which stands in the place of its figures and findings."""
+
+    def html(self) -> str:
+        """A part of a page, without outside parts."""
 
 
 @dataclass(frozen=True)

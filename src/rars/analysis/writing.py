@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rars import __version__, artifacts
-from rars.analysis.study import Result, Scene, Study, StudySettings
+from rars.analysis.study import Interactive, Result, Scene, Study, StudySettings
 from rars.evaluation import tables
 from rars.evaluation.markup import templates
 
@@ -64,20 +64,22 @@ def write(made: Analysed) -> None:
 
 def section(study: Study, result: Result, folder: Path) -> str:
     """The study as a section of HTML; the figures' PNGs are in ``folder``."""
+    body = result.html() if isinstance(result, Interactive) else ""
     pictures = [
         {
             "title": one.title,
             "data": base64.b64encode((folder / f"{one.name}.png").read_bytes()).decode(),
         }
-        for one in result.figures()
+        for one in ([] if body else result.figures())
     ]
     template = templates(*_PARTS).get_template("section.html")
     return template.render(
         name=study.name,
         title=study.title,
-        findings=list(result.findings()),
+        findings=[] if body else list(result.findings()),
         tables=list(result.tables()),
         pictures=pictures,
+        body=body,
     )
 
 

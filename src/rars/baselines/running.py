@@ -84,11 +84,16 @@ class Baseline:
     def __len__(self) -> int:
         return len(self.catalogue)
 
+    def check(self, queries: Sequence[Query]) -> None:
+        """Refuse the first query that could not be answered; nothing is searched."""
+        self._texts(queries)
+        for query in queries:
+            check_k(query.k)
+            self._left(Narrow.of(query))
+
     def answer(self, queries: Sequence[Query], *, advance: Advance | None = None) -> list[Answer]:
         """The answer of each query; an option that asks for what only a tree can do is refused."""
-        who = f"{self.run.folder} is a {self.system} system"
-        refuse(queries, who, rules=self.rules, heeds=("filter", "category", "allow", "deny"))
-        texts = checked([query.text for query in queries])
+        texts = self._texts(queries)
         # How scores are put on one scale may depend on k: those of different k are searched apart.
         groups: dict[tuple[int, Narrow], list[int]] = {}
         for row, query in enumerate(queries):
@@ -103,6 +108,11 @@ class Baseline:
             for place, row in enumerate(rows):
                 answers[row] = Answer(*found.row(place))
         return [one for one in answers if one is not None]
+
+    def _texts(self, queries: Sequence[Query]) -> list[str]:
+        who = f"{self.run.folder} is a {self.system} system"
+        refuse(queries, who, rules=self.rules, heeds=("filter", "category", "allow", "deny"))
+        return checked([query.text for query in queries])
 
     @cached_property
     def _left(self) -> Callable[[Narrow], Bools | None]:

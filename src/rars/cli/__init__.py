@@ -20,7 +20,9 @@ from rars.cli import (
     experiment,
     identify,
     recipes,
+    report,
     search,
+    serve,
     train,
 )
 
@@ -36,6 +38,7 @@ app = typer.Typer(
 app.add_typer(data.app)
 app.add_typer(catalog.app)
 app.add_typer(recipes.app)
+app.add_typer(serve.keys)
 
 
 def _version(wanted: bool) -> None:
@@ -62,10 +65,12 @@ app.command()(train.train)
 app.command()(train.plot)
 app.command()(search.search)
 app.command()(search.index)
+app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(evaluate.compare)
 app.command()(evaluate.verify)
 app.command()(analyze.analyze)
+app.command()(report.report)
 app.command()(experiment.experiment)
 
 

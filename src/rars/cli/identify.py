@@ -53,7 +53,7 @@ def identify(
 def inspect(
     folder: console.RunFolder,
     split: Annotated[
-        str, typer.Option(help="Queries to measure untrained recall on.")
+        str, typer.Option(help="Queries to measure untrained recall and torn relevance on.")
     ] = "validation",
     plot: Annotated[
         Path | None, typer.Option(help="Where to draw; results/identifiers.png if not given.")
@@ -61,6 +61,8 @@ def inspect(
     as_json: console.Json = False,
 ) -> None:
     """Show how healthy a run's identifiers are: codes used, collisions, spread, similarity kept.
+
+    Also which prefixes mix unrelated items, and which queries' relevance the tree tears apart.
 
     Example: rars inspect runs/demo
     """
@@ -85,6 +87,7 @@ def inspect(
         console.prose(
             f"Branches as wide as the paper's, for so many items: --set 'identifiers.sizes={sizes}'."
         )
+        console.report(*found.mixing.tables())
         console.show(f"Plot: {found.plot}")
 
     console.emit(found.as_dict(), as_json, show)

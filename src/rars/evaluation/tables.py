@@ -204,6 +204,8 @@ def terminal(table: Table) -> Group:
     for name in heads[len(table.labels) :]:
         printed.add_column(Text(name), justify="right", no_wrap=True)
     for block in table.blocks:
+        if block.title:
+            printed.add_row(Text(block.title, style="italic dim"))
         for row in block.rows:
             printed.add_row(*map(Text, row.labels), *map(_terminal_cell, row.cells))
         printed.add_section()

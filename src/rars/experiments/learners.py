@@ -236,8 +236,8 @@ COLUMNS = (
 CAPTION = (
     "collide, share: items that share an identifier before and after the collision policy, %; largest: items "
     "of one identifier at the most; Gini: of items per identifier; perplexity: codes per depth if all were "
-    "used alike; hit rate@50 and recall@100: of the vectors that identifiers stand for, untrained, %; queries "
-    "that branch: share of the {split} queries whose relevance divides at each depth, %; tau: where it divides "
+    "used alike; hit rate@50, recall@100: of the vectors that identifiers stand for, untrained, %; queries "
+    "that branch: {split} queries whose relevance divides at each depth, %; tau: where relevance divides "
     "on average; seconds: learning and resolving collisions, vectors being there."
 )
 

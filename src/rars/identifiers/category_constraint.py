@@ -1,7 +1,9 @@
 """CAT-ID2's hierarchical category constraint: at depth l, items of one level-l category are close.
 
-L = sum over levels l of the supervised contrastive loss (``contrast.supervised``) of the residuals that enter
-    depth l, partners being the batch's items of the same category at level l
+L = sum over levels l of s_l x the supervised contrastive loss (``contrast.supervised``) of the residuals that
+    enter depth l, partners being the batch's items of the same category at level l
+
+s_l is ``step.shrunk(l)``.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ def _loss(step: Step, settings: ConstraintSettings) -> Tensor:
     labels = torch.from_numpy(nodes).to(step.latent.device)
     total = step.latent.new_zeros(())
     for depth in range(min(labels.shape[1], len(step.words))):
-        total = total + supervised(step.residual(depth), labels[:, depth], settings.temperature)
+        one = supervised(step.residual(depth), labels[:, depth], settings.temperature)
+        total = total + step.shrunk(depth) * one
     return total
 
 

@@ -3,7 +3,7 @@
 At each depth l the residuals that enter it are compared: each item of the batch, its partner (another
 relevant item of a query of its, drawn anew each epoch), all other items' partners as negatives:
 
-    L = sum over l of w_l x InfoNCE of cosines / temperature
+    L = sum over l of w_l x s_l x InfoNCE of cosines / temperature,    s_l = ``step.shrunk(l)``
 
 An item without a partner is its own, as in MERGE.
 """
@@ -48,7 +48,7 @@ def _start(scene: Scene, settings: MatesSettings) -> Callable[[Step], Tensor]:
         for depth, weight in enumerate(settings.levels[: len(step.words)]):
             if weight:
                 one = info_nce(step.residual(depth), other.residual(depth), settings.temperature)
-                total = total + weight * one
+                total = total + weight * step.shrunk(depth) * one
         return total
 
     return loss

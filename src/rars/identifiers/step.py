@@ -65,6 +65,16 @@ class Step:
             known.append(known[-1] - self.words[at - 1].detach() if at else self.latent)
         return known[depth]
 
+    def shrunk(self, depth: int) -> float:
+        """How long the residuals that enter a depth are, against the latents; no gradient.
+
+        The gradient of a cosine grows as its vectors shrink. A term that compares directions at every depth
+        multiplies with this, so that depths pull alike: otherwise the last ones, whose residuals are small,
+        drag the latents about and no depth learns.
+        """
+        length = self.residual(depth).detach().norm(dim=-1).mean()
+        return float(length / self.latent.detach().norm(dim=-1).mean().clamp_min(1e-12))
+
     def random(self, purpose: str) -> np.random.Generator:
         """Numbers drawn for a purpose at this step: terms that name the same purpose draw the same."""
         return np.random.default_rng([self.scene.seed, *self.number, zlib.crc32(purpose.encode())])

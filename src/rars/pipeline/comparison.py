@@ -93,16 +93,21 @@ class _Short:
     split: str
 
     def measured(self, tell: Tell) -> PerQuery:
-        known = self.beside.recipe()
-        dense = known.own.get("dense")
-        own = getattr(dense, "embedder", "use")
-        embedder = known.identifiers.embedder if known.generative else own
-        changes = [f"dense.embedder={embedder}"] if "dense" in SYSTEMS[self.name].uses else []
-        recipe = Recipe.resolve(self.name, changes=changes)
         with TemporaryDirectory() as folder:
-            run = train(self.beside.dataset(), recipe, folder, tell=tell).run
+            run = make_beside(self.name, self.beside, folder, tell=tell)
             [found] = evaluate(run, split=self.split, tell=tell)
         return found.per_query
+
+
+def make_beside(name: str, beside: Run, folder: str | Path, *, tell: Tell = SILENT) -> Run:
+    """Make a comparison system with its usual settings, for the dataset and the embedder of a run."""
+    known = beside.recipe()
+    dense = known.own.get("dense")
+    own = getattr(dense, "embedder", "use")
+    embedder = known.identifiers.embedder if known.generative else own
+    changes = [f"dense.embedder={embedder}"] if "dense" in SYSTEMS[name].uses else []
+    recipe = Recipe.resolve(name, changes=changes)
+    return train(beside.dataset(), recipe, folder, tell=tell).run
 
 
 def _planned(
@@ -112,7 +117,7 @@ def _planned(
         return one
     if isinstance(one, Evaluation):
         return one.per_query
-    if _is_short(one):
+    if is_short(one):
         return _Short(str(one), _first_run(beside), split)
     return planned(one, rules=rules, split=split, tell=tell)
 
@@ -146,7 +151,7 @@ def _check_plans(
             raise RarsError(f"{first} and {name} were not measured on the same queries.")
 
 
-def _is_short(one: object) -> bool:
+def is_short(one: object) -> bool:
     """Whether a name stands for a system made on the spot; a run folder of that name comes first."""
     return isinstance(one, str) and one in SYSTEMS and not (Path(one) / "manifest.json").exists()
 
@@ -156,6 +161,6 @@ def _first_run(beside: object) -> Run:
     for one in beside:
         if isinstance(one, Evaluation):
             return Run.open(one.run)
-        if isinstance(one, Run | str | Path) and not _is_short(one):
+        if isinstance(one, Run | str | Path) and not is_short(one):
             return Run.of(one)
     raise RarsError("Name at least one run folder: it says which dataset to compare on.")

@@ -19,13 +19,17 @@ from typing import Any
 from rars import locks, places
 from rars.analysis import ambiguity as branching
 from rars.analysis import curves, health, relevance_tree
+from rars.analysis.mixing import Mixing, mixing
 from rars.analysis.relevance_tree import RelevanceTree
 from rars.analysis.representation import Probe, probe
 from rars.analysis.studies import STUDIES, study
 from rars.analysis.study import Scene, Study
 from rars.analysis.writing import Analysed, write
+from rars.arrays import Floats
+from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers import Health, Identifiers
+from rars.evaluation.tables import html
+from rars.identifiers import Health, Identifiers, item_vectors
 from rars.identifiers.sizes import proposed_sizes
 from rars.progress import SILENT, Tell
 from rars.runs import Run
@@ -34,7 +38,9 @@ from rars.tree import PrefixTree
 
 @dataclass(frozen=True, eq=False)
 class Inspected:
-    """How healthy a run's identifiers are, and what recall they keep without any training."""
+    """How healthy a run's identifiers are, what recall they keep without any training, and where they part
+    from meaning: prefixes that mix unrelated items, queries whose relevance is torn apart.
+    """
 
     run: Run
     identifiers: Identifiers
@@ -42,6 +48,7 @@ class Inspected:
     split: str
     untrained_recall: float | None
     hit_rate: float | None
+    mixing: Mixing
     plot: Path
 
     @property
@@ -59,11 +66,12 @@ class Inspected:
             "embedding_hit_rate_at_50": self.hit_rate,
             "health": self.health.as_dict(),
             "sizes_of_the_papers_shape": list(self.proposed_sizes),
+            "mixing": self.mixing.as_dict(),
             "plot": str(self.plot),
         }
 
     def _repr_html_(self) -> str:
-        return self.health._repr_html_()
+        return html(self.health.table(), *self.mixing.tables())
 
 
 def inspect(
@@ -73,13 +81,25 @@ def inspect(
     run = Run.of(run, generative=True)
     path = _figure(plot, run.results / "identifiers.png")
     found = Identifiers.load(run.folder / "identifiers")
-    measured = found.health()
-    dataset = run.dataset()
+    measured, dataset = found.health(), run.dataset()
     recall = health.untrained(dataset, found, split)
     hits = health.embedding_hit_rate(dataset, found, split)
-    with _allowed(run, path):
+    parted = mixed(dataset, found, split)
+    with allowed(run, path):
         health.draw(measured, path)
-    return Inspected(run, found, measured, split, recall, hits, path)
+    return Inspected(run, found, measured, split, recall, hits, parted, path)
+
+
+def mixed(dataset: Dataset, identifiers: Identifiers, split: str) -> Mixing:
+    """Which prefixes mix unrelated items, and which queries' relevance the tree tears apart."""
+
+    def vectors() -> Floats | None:
+        if not identifiers.embedder:
+            return None
+        frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+        return identifiers.item_space(frozen)
+
+    return mixing(dataset, PrefixTree.build(identifiers.codes), split, vectors=vectors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +136,7 @@ def ambiguity(
     run = Run.of(run, generative=True)
     path = _figure(plot, run.results / f"ambiguity-{split}.png")
     found = branching.profile(run.dataset(), tree_of(run), split, relevance)
-    with _allowed(run, path):
+    with allowed(run, path):
         branching.draw(found, path)
     return Branching(run, found, path)
 
@@ -155,7 +175,7 @@ def analyze(
     began = time.perf_counter()
     result = chosen.run([scene], settings, tell)
     made = Analysed(chosen, settings, [scene], result, time.perf_counter() - began, folder)
-    with _allowed(run, folder):
+    with allowed(run, folder):
         write(made)
     return made
 
@@ -174,7 +194,7 @@ def plot(run: Run | str | Path, *, out: Path | None = None) -> dict[str, Any]:
     """Draw the loss curves of a run."""
     run = Run.of(run, generative=True)
     path = _figure(out, run.results / "training.png")
-    with _allowed(run, path):
+    with allowed(run, path):
         return curves.draw(run.folder / "journal.jsonl", path, curves.titles(run.recipe()))
 
 
@@ -189,7 +209,7 @@ def _figure(asked: Path | None, usual: Path) -> Path:
     return usual if asked is None else places.named(asked, "A figure")
 
 
-def _allowed(run: Run, path: Path) -> AbstractContextManager[None]:
+def allowed(run: Run, path: Path) -> AbstractContextManager[None]:
     """The right to write a figure: the run's lock, if it is to be in the run."""
     inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(run.folder))
     return locks.held(run.folder) if inside else nullcontext()

@@ -248,6 +248,10 @@ class Retriever:
         }
         return found if self.precision == "float32" else found | {"precision": self.precision}
 
+    def check(self, queries: Sequence[Query]) -> None:
+        """Refuse the first query that could not be answered; nothing is searched."""
+        self._plans(queries)
+
     def answer(self, queries: Sequence[Query], *, advance: Advance | None = None) -> list[Answer]:
         """The answer of each query; all are checked before the first is searched."""
         for query in queries:

@@ -139,6 +139,9 @@ class System(Protocol):
     def rules(self) -> tuple[str, ...]:
         """The names of its rules; the first is the one it uses by itself."""
 
+    def check(self, queries: Sequence[Query]) -> None:
+        """Refuse the first query that could not be answered; nothing is searched."""
+
     def answer(self, queries: Sequence[Query], *, advance: Advance | None = None) -> list[Answer]:
         """The answer of each query, in the same order; a mistake in one is found before any is answered."""
 

@@ -1,0 +1,1 @@
+"""Any trained system behind HTTP: an engine that batches, the API, and the page."""

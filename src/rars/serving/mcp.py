@@ -17,6 +17,7 @@ import urllib.request
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
 
 def tools(url: str, key: str | None = None) -> MCPServer:
@@ -31,7 +32,7 @@ def tools(url: str, key: str | None = None) -> MCPServer:
             with urllib.request.urlopen(request, timeout=60) as found:
                 told: dict[str, Any] = json.load(found)
         except urllib.error.HTTPError as error:
-            raise ValueError(json.load(error)["error"]["message"]) from error
+            raise ToolError(json.load(error)["error"]["message"]) from error
         return told
 
     @made.tool()

@@ -9,13 +9,16 @@ import sys
 BENCHMARKS = (
     "start",
     "tree",
+    "learners",
     "projection",
     "shop",
     "shop_bm25",
     "training",
+    "recipes",
     "evidence",
     "search",
     "filters",
+    "analyses",
     "serving",
 )
 

@@ -591,3 +591,16 @@ def test_merged_holds_all_of_the_later_and_what_it_leaves_of_the_earlier(base, o
     check(merged(base, over), base, over)
     assert merged(base, {}) == base
     assert merged(merged(base, over), over) == merged(base, over)
+
+
+def test_a_protocol_leaves_alone_what_a_recipe_keeps(tmp_path):
+    """The paper's protocol says which learner the controlled rows use; DSI's digits are DSI itself."""
+    digits = Recipe.resolve("dsi-naive", protocol="paper")
+    assert (digits.identifiers.learner, digits.identifiers.sizes) == ("naive", ())
+    assert digits.identifiers.embedder == "t5:t5-base", "the rest of the protocol holds"
+    assert Recipe.resolve("tiger", protocol="faithful").identifiers.sizes == (256, 256, 256)
+    chosen = ["identifiers.learner=rqvae", "identifiers.sizes=[8]"]
+    assert Recipe.resolve("dsi-naive", changes=chosen).identifiers.sizes == (8,), "--set wins"
+    (tmp_path / "bad.toml").write_text('keeps = "identifiers"\n')
+    with pytest.raises(RarsError, match=r"bad\.toml: keeps: 'identifiers' is no list of settings"):
+        Recipe.resolve(tmp_path / "bad.toml")

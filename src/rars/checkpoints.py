@@ -15,7 +15,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from rars.errors import RarsError
+from rars.errors import RarsError, Unavailable
 
 NO_CODE = "it needs code of its own, which is not run"
 ATTENTION = frozenset((None, "eager", "sdpa"))
@@ -37,7 +37,7 @@ def located(name: str) -> str:
     if found is not None and not any(package in _top_level(one) for one in _known(paths)):
         found = None
     if found is None or not found.submodule_search_locations:
-        raise RarsError(f"The package {package!r}, which should hold a model, is not installed.")
+        raise Unavailable(f"The package {package!r}, which should hold a model, is not installed.")
     return str(Path(next(iter(found.submodule_search_locations))) / "model")
 
 

@@ -13,6 +13,10 @@ class RarsError(Exception):
     """A mistake in the input: the message is one sentence naming the file, row, column or option."""
 
 
+class Unavailable(RarsError):
+    """Something that must be fetched or installed first, such as the weights of a model, is not there."""
+
+
 class FilterError(RarsError):
     """A filter that cannot be read or does not fit the catalogue; ``position`` counts characters from 1."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.data.shop import make_shop
 from rars.pipeline.training import train
+from rars.tree import PrefixTree
 
 FAST = (
     *("model.vocabulary=400", "identifiers.sizes=[16, 16, 16]"),
@@ -36,3 +38,12 @@ def run_of(shop, tmp_path_factory):
         return known[name]
 
     return trained
+
+
+@pytest.fixture(scope="session")
+def identified(shop):
+    """The shop and a tree of identifiers that put similar items together."""
+    paths = shop.items(["category"])["category"].to_pylist()
+    words = {name: at for at, name in enumerate(sorted({one for path in paths for one in path}))}
+    rows = [[words[path[0]], words[path[-1]], at % 5, at] for at, path in enumerate(paths)]
+    return shop, PrefixTree.build(np.array(rows))

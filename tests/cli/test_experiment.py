@@ -80,7 +80,7 @@ def test_without_a_name_the_experiments_are_listed():
     done = rars("--json")
     names = list(json.loads(done.stdout)["experiments"])
     assert names[:3] == ["main", "objectives", "masks"]
-    assert {"geometry", "positives", "sensitivity", "depth", "nq320k", "learning-rate"} <= set(
+    assert {"geometry", "positives", "hyperparameters", "depth", "nq320k", "learning-rate"} <= set(
         names
     )
 

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from rars.config import IdentifierSettings
 from rars.errors import RarsError
-from rars.identifiers.collisions import cap, repair, resolve, suffix
+from rars.identifiers.collisions import cap, repair, suffix
 from rars.identifiers.keys import sharing
 from rars.identifiers.placement import settle
+from rars.identifiers.policies import Crowd, resolve
 
 WIDTH = 5
 
@@ -32,7 +34,8 @@ def catalogues(draw):
 @given(catalogues())
 def test_a_suffix_is_always_unique_lossless_and_inside_its_codebook(world):
     codes, _ = world
-    longer, width = suffix(codes)
+    longer, (*none, width) = suffix(codes)
+    assert not any(none), "identifiers of one length all end at the same depth"
     assert sharing(longer) == 0
     assert np.array_equal(longer[:, :-1], codes)
     assert longer[:, -1].min() == 0
@@ -172,11 +175,15 @@ def test_resolve_reports_before_and_after():
     distances = np.array([[0.0, 1, 2], [0, 1, 2], [1, 0, 2], [1, 0, 2]])
 
     def report(policy, **options):
-        found = resolve(policy, codes, (2, 3), lambda rows: distances[rows], **options)
+        chosen = IdentifierSettings(collisions=policy, sizes=(2, 3), **options)
+        found = resolve(Crowd(codes, (2, 3), lambda rows: distances[rows], chosen))
         return found.before, found.after, found.moved, found.sizes
 
     assert report("share") == (2, 2, 0, (2, 3))
     assert report("suffix") == (2, 0, 0, (2, 3, 2))
+    assert report("ordered-suffix") == (2, 0, 0, (2, 3, 2)), "nothing is wanted: catalogue order"
+    assert report("suffix", suffixes=1) == (2, 2, 0, (2, 3, 1)), "no room: items share"
     assert report("repair") == (2, 0, 1, (2, 3))
-    assert report("cap", limit=1) == (2, 0, 1, (2, 3))
-    assert report("cap", limit=2) == (2, 2, 0, (2, 3))
+    assert report("repair-suffix") == (2, 0, 1, (2, 3, 1)), "the suffix finds nothing left to do"
+    assert report("cap", cap=1) == (2, 0, 1, (2, 3))
+    assert report("cap", cap=2) == (2, 2, 0, (2, 3))

@@ -7,7 +7,8 @@ import pytest
 
 from rars.config import FitSettings
 from rars.identifiers.embedders import open_embedder
-from rars.identifiers.encoder_tuning import SentenceEncoder, tuned_name
+from rars.identifiers.encoder_tuning import SentenceEncoder, tuned_item_name, tuned_name
+from rars.identifiers.sentences import SentenceTransformersEmbedder
 from rars.identifiers.towers import Held, embedded, tune
 
 from .sentence_models import sentence_model
@@ -49,3 +50,43 @@ def test_tuning_an_encoder_pulls_pairs_together(tmp_path, tiny_encoder):
     opened = open_embedder(tuned_name(tmp_path))
     found = margin(opened.embed(queries), opened.embed(TITLES))
     assert found == pytest.approx(quality(None), abs=1e-4)
+
+
+def test_two_encoders_go_their_own_ways_and_are_kept_apart(tmp_path, tiny_encoder):
+    judged = [("q0", "i0", 3), ("q1", "i1", 3), ("q2", "i2", 3)]
+    queries = ["red", "blue", "lamp"]
+    dataset = judged_shop(tmp_path / "data", TITLES, queries, judged, ["train"] * 3)
+    name = f"sentence-transformers:{tiny_encoder}"
+    towers = SentenceEncoder.of(
+        dataset, name, separate=True, cosine=False, pooling="cls", max_tokens=5
+    ).eval()
+    rows = np.arange(3)
+    same = embedded(towers.queries, rows)
+    plain = SentenceEncoder.of(dataset, name, pooling="cls").eval()
+    np.testing.assert_allclose(same, embedded(plain.queries, rows), atol=1e-6)
+    calls = iter(range(9))
+    settings = FitSettings(epochs=1, learning_rate=0.01, batch=4, temperature=1.0)
+    tune(towers, dataset, settings, Held(rows, lambda found: float(next(calls))))
+    towers.save(tmp_path)
+    query, item = open_embedder(tuned_name(tmp_path)), open_embedder(tuned_item_name(tmp_path))
+    np.testing.assert_allclose(query.embed(queries), embedded(towers.queries, rows), atol=1e-5)
+    items = embedded(towers.items, np.arange(4))
+    np.testing.assert_allclose(item.embed(TITLES), items, atol=1e-5)
+    assert np.abs(query.embed(TITLES) - items).max() > 1e-3
+    assert query._model.max_seq_length == 5
+
+
+def test_a_pooling_is_the_models_own_unless_another_is_asked_for(tiny_encoder):
+    """Against the library's own token states: the first, the last, their mean."""
+    source, texts = str(tiny_encoder), ["red mug", "desk"]
+    own = SentenceTransformersEmbedder(source)
+    states = own._model.encode(texts, output_value="token_embeddings")
+    plain = [one.detach().numpy()[:n] for one, n in zip(states, (2, 1), strict=True)]
+    wanted = {"cls": lambda t: t[0], "last": lambda t: t[-1], "mean": lambda t: t.mean(axis=0)}
+    digests = {own.digest}
+    for pooling, of in wanted.items():
+        found = SentenceTransformersEmbedder(source, pooling=pooling)
+        np.testing.assert_allclose(found.embed(texts), [of(one) for one in plain], atol=1e-5)
+        digests.add(found.digest)
+    assert len(digests) == 4
+    np.testing.assert_allclose(own.embed(texts), [one.mean(axis=0) for one in plain], atol=1e-5)

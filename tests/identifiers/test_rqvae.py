@@ -14,9 +14,9 @@ from rars.identifiers.learner import Scene
 from rars.identifiers.rqvae import RqvaeSettings, fit_rqvae
 from rars.identifiers.rqvae_network import (
     Network,
+    Objective,
     assigned,
     exported,
-    loss_of,
     revive,
     start_codebooks,
     train_epoch,
@@ -57,6 +57,15 @@ def network_of(vectors, seed=0):
 
 def step_of(network, vectors, count, chosen=SMALL):
     return network.step(scene_of(vectors), np.arange(count), chosen)
+
+
+def loss_of(step, chosen):
+    return Objective(step.scene, chosen)(step)
+
+
+def one_epoch(network, optimizer, vectors, chosen, rng):
+    scene = scene_of(vectors)
+    train_epoch(network, optimizer, Objective(scene, chosen), chosen, rng, scene=scene)
 
 
 def test_it_rebuilds_items_far_better_than_random_codes(vectors, trained):
@@ -216,7 +225,7 @@ def test_codes_nobody_used_for_an_epoch_come_back(vectors):
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3)
     used = []
     for chosen in (settings(revive=False), SMALL):
-        train_epoch(network, optimizer, scene_of(vectors), chosen, np.random.default_rng(0))
+        one_epoch(network, optimizer, vectors, chosen, np.random.default_rng(0))
         with torch.no_grad():
             latent = network.encoder(torch.from_numpy(vectors))
             used.append(len(assigned(latent, network.codebooks[0], None).unique()))
@@ -233,7 +242,7 @@ def every_epoch(vectors, chosen, seed):
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(chosen.epochs):
-        train_epoch(network, optimizer, scene_of(vectors), chosen, rng)
+        one_epoch(network, optimizer, vectors, chosen, rng)
         found.append(exported(network))
     return found
 

@@ -13,7 +13,7 @@ from rars.errors import RarsError
 from rars.identifiers import towers
 from rars.identifiers.fitting import ResidualMaps
 from rars.identifiers.nearest import nearest
-from rars.identifiers.towers import Held, PairBatch, Pairs, TwoTowers, loss, tune
+from rars.identifiers.towers import Held, Lessons, PairBatch, Pairs, TwoTowers, loss, tune
 
 from .worlds import judged_shop
 
@@ -199,3 +199,46 @@ def test_without_training_pairs_there_is_nothing_to_tune_on(tmp_path):
     dataset = judged_shop(tmp_path / "data", ["x"], ["q"], [("q0", "i0", 3)], ["test"])
     with pytest.raises(RarsError, match="no training query with a positive item"):
         Pairs.of(dataset)
+
+
+def test_drawn_epochs_have_one_pair_of_every_query_by_its_share(world):
+    """Over many epochs a query's pairs come as often as their shares say."""
+    pairs, rng = Pairs.of(world), np.random.default_rng(0)
+    lessons, seen = Lessons(drawn=True), np.zeros(len(pairs))
+    assert lessons.count(pairs) == 40
+    for _ in range(400):
+        place = towers._draw(pairs, rng)
+        assert pairs.query[place].tolist() == list(range(40))
+        seen[place] += 1
+    grade3 = pairs.share > 0.5
+    assert seen[grade3].mean() == pytest.approx(300, abs=12)
+    assert seen[~grade3].mean() == pytest.approx(100, abs=12)
+    batches = list(lessons.epoch(pairs, 16, rng))
+    assert [len(one.query) for one in batches] == [16, 16, 8]
+    assert all((one.share == 1).all() for one in batches)
+
+
+def test_hard_negatives_stand_in_their_batch_and_no_positive_is_one(world):
+    """Query 3 gets two items to tell apart; query 4 one that is relevant to it, which is no negative."""
+    pairs = Pairs.of(world)
+    hard = np.full((QUERIES, 2), -1)
+    hard[3], hard[4, 0] = [20, 21], 5
+    [batch] = Lessons(hard=hard).epoch(pairs, 1000, np.random.default_rng(0))
+    assert len(batch.items) == ITEMS  # 41 items are in pairs, 20 and 21 among them
+    chosen = np.flatnonzero(pairs.query == 3)
+    small = PairBatch.of(pairs, chosen, extra=hard[3])
+    assert small.items.tolist() == [3, 4, 20, 21]
+    assert small.relevant.tolist() == [[True, True, False, False]]
+    both = np.flatnonzero(pairs.query == 4)
+    kept = PairBatch.of(pairs, both, extra=hard[4][:1])
+    assert kept.items.tolist() == [4, 5]
+    assert kept.relevant.all()
+
+
+def test_inner_products_instead_of_cosines():
+    """With one pair and one other item: log(1 + exp(other - own)) of the plain products."""
+    pairs = Pairs(np.array([0]), np.array([1]), np.ones(1, np.float32))
+    batch = PairBatch.of(pairs, np.array([0]), extra=np.array([0]))
+    queries, items = torch.tensor([[2.0, 0]]), torch.tensor([[3.0, 1], [1, 5]])
+    value = loss(queries, items, batch, 2.0, cosine=False)
+    assert float(value) == pytest.approx(math.log1p(math.exp(3 - 1)), rel=1e-6)

@@ -22,7 +22,8 @@ from rars.objectives import (
 )
 from rars.objectives import siblings as competition
 from rars.objectives.category_contrast import ContrastSettings
-from rars.objectives.common import Context, PerToken
+from rars.objectives.common import Context
+from rars.objectives.full_sid import FullSidSettings
 from rars.objectives.sampled_tree import SampledSettings
 from rars.objectives.siblings import HeadSettings
 from rars.training.packing import pack
@@ -30,7 +31,7 @@ from tests.model.small import Example, retriever
 
 pytestmark = pytest.mark.usefixtures("float64")
 
-WHOLE, PER_TOKEN, NONE = PerToken(), PerToken(per_token=True), NoSettings()
+WHOLE, PER_TOKEN, NONE = FullSidSettings(), FullSidSettings(per_token=True), NoSettings()
 
 
 def ready(seed=0, siblings="all", n_siblings=32, **kinds):

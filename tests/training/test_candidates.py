@@ -67,7 +67,7 @@ def test_scores_are_those_of_decoding_each_candidate_alone(ragged, normaliser, f
     chosen = np.array([4, 0, 6])
     batch, packed = pack(data, chosen), pack_lists(lists, chosen)
     trained = TrainingModel(model, ObjectiveSettings().terms, normaliser=normaliser)
-    scores = trained._scores(model(batch), packed, None)
+    scores, _ = trained._scores(model(batch), packed, None)
     for at in range(len(packed.item)):
         # As the only positive of its query, the same item is packed by the tested way of positives.
         one = Relevance.of([0], [int(packed.item[at])], [1.0])

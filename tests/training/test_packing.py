@@ -18,6 +18,7 @@ from rars.objectives import (
 )
 from rars.objectives.category_contrast import ContrastSettings
 from rars.objectives.common import Context, PerToken
+from rars.objectives.full_sid import FullSidSettings
 from rars.objectives.siblings import HeadSettings
 from rars.training.packing import Drawn, Reads, pack
 from rars.training.sampler import QueryRange, batches
@@ -65,7 +66,7 @@ def test_packed_loss_and_gradients_equal_per_pair_training(family, mode, ragged)
     )
     batch = pack(example.data(projected=example.vectors), np.arange(7))
 
-    packed = full_sid.loss(model(batch), batch, Context(), PerToken(per_token=False)).mean
+    packed = full_sid.loss(model(batch), batch, Context(), FullSidSettings()).mean
     ours = torch.autograd.grad(packed, list(model.parameters()), allow_unused=True)
     direct = per_pair_loss(model, example)
     theirs = torch.autograd.grad(direct, list(model.parameters()), allow_unused=True)
@@ -88,7 +89,7 @@ def test_leaving_out_decided_prefixes_changes_no_loss_and_no_gradient(ragged, si
     head = TreeHead(16, example.vocabulary.slots, rank=4)
     context = Context(normaliser="children", head=head)
     terms = {
-        full_sid: PerToken(),
+        full_sid: FullSidSettings(),
         grouped: PerToken(),
         tree: HeadSettings(siblings=siblings, n_siblings=2),
         decoder_soft: NoSettings(),
@@ -158,8 +159,8 @@ def test_query_weights_scale_a_querys_share_of_the_loss():
     weighted = pack(example.data(weight=weights), np.arange(7))
     without = pack(example.data(), np.array([0, 1, 3, 4, 5, 6]))
     context = Context()
-    one = full_sid.loss(model(weighted), weighted, context, PerToken()).mean
-    other = full_sid.loss(model(without), without, context, PerToken()).mean
+    one = full_sid.loss(model(weighted), weighted, context, FullSidSettings()).mean
+    other = full_sid.loss(model(without), without, context, FullSidSettings()).mean
     assert one.item() == pytest.approx(other.item())
 
 
@@ -171,7 +172,7 @@ def test_two_parts_of_a_batch_add_up_to_the_whole():
     context = Context(categories=model.categories, head=head)
     drawn = np.array([0, 1, 4, 4, 9, 12, 13, 20, int(data.n_pairs.sum()) - 1])
     terms = {
-        full_sid: PerToken(),
+        full_sid: FullSidSettings(),
         category_class: NoSettings(),
         category_contrast: ContrastSettings(),
         tree: HeadSettings(siblings="all"),
@@ -214,7 +215,7 @@ def test_drawn_pairs_alone_are_the_likelihood_and_the_category_targets(ragged, w
     example.tokens = [example.tokens[q] for q in batch.queries]
     alone = pack(example.data(), np.arange(len(batch.queries)))
     context = Context(categories=model.categories)
-    for term, settings in ((full_sid, PerToken()), (category_class, NoSettings())):
+    for term, settings in ((full_sid, FullSidSettings()), (category_class, NoSettings())):
         one = term.loss(model(packed), packed, context, settings).mean
         other = term.loss(model(alone), alone, context, settings).mean
         assert one.item() == pytest.approx(other.item(), abs=1e-10)
@@ -252,14 +253,16 @@ def test_over_an_epoch_the_gradient_of_drawn_pairs_is_that_of_whole_queries():
     model = retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0)
     data = example.data()
     whole = pack(data, np.arange(8))
-    expected = gradient(model, full_sid.loss(model(whole), whole, Context(), PerToken()).mean)
+    expected = gradient(
+        model, full_sid.loss(model(whole), whole, Context(), FullSidSettings()).mean
+    )
     for seed in range(3):
         listed = batches(data, [QueryRange(0, 8)], pairs=12, seed=seed, epoch=0, batching="pairs")
         assert [len(one.pairs) for one in listed] == [12] * 4
         found = []
         for one in listed:
             batch = pack(data, one.queries, whole=one)
-            loss = full_sid.loss(model(batch), batch, Context(), PerToken()).mean
+            loss = full_sid.loss(model(batch), batch, Context(), FullSidSettings()).mean
             found.append(gradient(model, loss))
         torch.testing.assert_close(torch.stack(found).mean(0), expected, atol=1e-7, rtol=0)
 
@@ -276,7 +279,7 @@ def test_drawing_a_pair_adds_the_variance_of_its_equation_at_a_branching_parent(
     def at_root(drawn):
         batch = pack(data, np.array([0]), whole=drawn)
         found = model(batch)
-        loss = full_sid.loss(found, batch, Context(), PerToken()).mean
+        loss = full_sid.loss(found, batch, Context(), FullSidSettings()).mean
         return torch.autograd.grad(loss, found.logits[0])[0][0]
 
     explicit = at_root(Drawn(np.array([0])))

@@ -44,9 +44,23 @@ class Profile:
     measured: Ambiguity
 
 
-def profile(dataset: Dataset, tree: PrefixTree, split: str, preset: str = "linear") -> Profile:
-    """Measure how the relevance of a split's queries divides at every refinement."""
-    relevance = Relevance.of(*dataset.positives(split, preset))
+def profile(
+    dataset: Dataset,
+    tree: PrefixTree,
+    split: str,
+    preset: str = "linear",
+    *,
+    eligible: bool = False,
+) -> Profile:
+    """Measure how the relevance of a split's queries divides at every refinement.
+
+    ``eligible`` leaves out queries that the dataset does not call eligible.
+    """
+    query, item, rho = dataset.positives(split, preset)
+    if eligible:
+        kept = dataset.eligible[query]
+        query, item, rho = query[kept], item[kept], rho[kept]
+    relevance = Relevance.of(query, item, rho)
     if not len(relevance.queries):
         raise RarsError(
             f"The split {split!r} of {dataset.where} has no query with a positive item."

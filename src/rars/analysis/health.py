@@ -15,6 +15,7 @@ from rars.analysis import figures
 from rars.data import Dataset
 from rars.identifiers import Health, Identifiers, cached_vectors, shared_embedder, untrained_recall
 from rars.identifiers.embedders import embedder_kind
+from rars.identifiers.hit_rate import hit_rate
 
 
 def untrained(dataset: Dataset, identifiers: Identifiers, split: str, k: int = 100) -> float | None:
@@ -23,7 +24,7 @@ def untrained(dataset: Dataset, identifiers: Identifiers, split: str, k: int = 1
     It compares identifier learners before any model is trained: what it loses, no decoder can win back.
     """
     kind, _ = embedder_kind(identifiers.settings.embedder)
-    if not identifiers.quantizer.shared_codebooks or not kind.reads_texts:
+    if not identifiers.quantizer.takes_vectors or not kind.reads_texts:
         return None
     query, item, _ = dataset.positives(split)
     if not len(query):
@@ -31,8 +32,19 @@ def untrained(dataset: Dataset, identifiers: Identifiers, split: str, k: int = 1
     embedder = shared_embedder(identifiers.settings.embedder, identifiers.embedder)
     asked, row = np.unique(query, return_inverse=True)
     texts = pa.chunked_array([dataset.query_texts.take(pa.array(asked))])
-    vectors = identifiers.query_space(cached_vectors(texts, embedder))
+    vectors = identifiers.query_space(cached_vectors(texts, embedder), texts.to_pylist())
     return untrained_recall(vectors, identifiers.quantizer, identifiers.codes, (row, item), k)
+
+
+def embedding_hit_rate(
+    dataset: Dataset, identifiers: Identifiers, split: str, k: int = 50
+) -> float | None:
+    """FORGE's hit rate of the vectors that identifiers stand for; None where they stand for none."""
+    quantizer = identifiers.quantizer
+    if not quantizer.takes_vectors:
+        return None
+    points = quantizer.decode(identifiers.codes[:, : len(quantizer.sizes)])
+    return hit_rate(dataset, points, split, k)
 
 
 def draw(health: Health, path: Path) -> None:

@@ -87,7 +87,7 @@ def _fit(
     settings = recipe.training
     pooled = _pooled(model, data)
     torch.manual_seed(settings.seed)
-    head = head_of(pooled.shape[1], data.vocabulary.slots, head_settings, prepared.codewords)
+    head = head_of(pooled.shape[1], data.vocabulary.slots, head_settings, prepared.ground.codewords)
     optimizer = torch.optim.AdamW(head.parameters(), weight_decay=settings.weight_decay)
     losses: list[float] = []
     for epoch in range(settings.epochs):

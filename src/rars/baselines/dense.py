@@ -1,7 +1,7 @@
 """Dense retrieval: one vector per item and query, exact inner products, no approximate index.
 
-Owns: the vectors of a catalogue, what embeds a query, and the system ``dense``: vectors as they are, turned
-by maps learned on the training pairs, or of an encoder tuned on them. Ignores how vectors are made: any
+Owns: the vectors of a catalogue, what embeds a query, and the system ``dense``: vectors as they are, or of
+whatever was tuned on the training pairs (``rars.baselines.tunings``). Ignores how vectors are made: any
 embedder of ``rars.identifiers`` will do.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -16,13 +17,15 @@ from pydantic import Field, PositiveInt, model_validator
 
 from rars.arrays import Bools, Points
 from rars.baselines.parts import Facts, Own, SystemPart
-from rars.config import FitSettings, Section
+from rars.baselines.tuning import Tuning
+from rars.config import Choice, part
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers.embed import cached_vectors
 from rars.identifiers.embedder import Embedder
 from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.nearest import nearest
+from rars.identifiers.sentences import PREFIX, Pooling, SentenceTransformersEmbedder
 from rars.identifiers.texts import item_texts
 from rars.progress import Advance
 from rars.systems import Ranked
@@ -30,60 +33,66 @@ from rars.systems import Ranked
 if TYPE_CHECKING:
     from rars.identifiers.towers import Held
 
-ENCODERS = "sentence-transformers:"
-"""Embedders of this kind can be tuned themselves."""
 
-_USUAL: dict[str, dict[str, Any]] = {
-    "encoder": {"epochs": 2, "learning_rate": 5e-5, "batch": 64},
-}
-"""Where tuning is gentler than the fields' own defaults, which are those of maps."""
-
-
-class DenseSettings(Section):
-    """The settings of ``dense``.
+class DenseSettings(Choice):
+    """The settings of ``dense``; a tuning's own stand in a table of its name (``[dense.encoder]``).
 
     >>> DenseSettings(tune="encoder", embedder="sentence-transformers:all-MiniLM-L6-v2").batch
     64
     """
 
+    kind = "tuning"
+    key = "tune"
+    place = "dense"
+
     embedder: str = "use"
-    """``use``, ``t5:NAME_OR_FOLDER`` or ``sentence-transformers:NAME_OR_FOLDER``."""
-    tune: Literal["off", "maps", "encoder"] = "off"
+    """``use``, or ``t5:``, ``sentence-transformers:`` or ``latent:`` and the name or folder of a model."""
+    tune: str = "off"
     """What is trained on the training pairs: ``maps``, one linear map for queries and one for items on top of
-    frozen vectors of any embedder; ``encoder``, a sentence-transformers model itself."""
+    frozen vectors of any embedder; ``encoder``, a sentence-transformers model itself; ``laser``, the latent
+    steps of a language model."""
+    pooling: Pooling = "own"
+    """How a sentence-transformers model makes one vector of its token states; ``own``: as it says itself."""
+    max_tokens: PositiveInt | None = None
+    """Where texts are cut; left out, where a sentence-transformers or latent model says itself."""
+    similarity: Literal["dot", "cosine"] = "dot"
     epochs: PositiveInt = 10
     learning_rate: float = Field(1e-3, gt=0)
     batch: PositiveInt = 512
     """Judged pairs in a batch; the items of the others are a pair's negatives."""
     temperature: float = Field(0.05, gt=0)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _fill(cls, given: Any) -> Any:
-        """Resolve the defaults of what is trained, so that a written recipe says what was used."""
-        return (
-            {**_USUAL.get(str(given.get("tune")), {}), **given}
-            if isinstance(given, dict)
-            else given
-        )
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if self.tune == "encoder" and not self.embedder.startswith(ENCODERS):
+        wanted = self.tuning.embedder
+        if not self.embedder.startswith(wanted):
             raise ValueError(
-                f"tune = 'encoder' needs an embedder {ENCODERS}..., not {self.embedder!r}"
+                f"tune = {self.tune!r} needs an embedder {wanted}..., not {self.embedder!r}"
+            )
+        changed = self.pooling != "own" or self.max_tokens is not None
+        if changed and not self.embedder.startswith((PREFIX, wanted or PREFIX)):
+            raise ValueError(
+                f"pooling and max_tokens are for an embedder {PREFIX}..., not {self.embedder!r}"
             )
         return self
 
     @property
-    def fit(self) -> FitSettings:
-        """How it is tuned."""
-        return FitSettings(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            batch=self.batch,
-            temperature=self.temperature,
-        )
+    def tuning(self) -> Tuning:
+        """What is trained, as a part."""
+        found: Tuning = part(self.kind, self.tune)
+        return found
+
+    def opened(self) -> Embedder:
+        """The embedder as it is before anything is trained."""
+        if self.pooling == "own" and self.max_tokens is None:
+            return shared_embedder(self.embedder)
+        return _changed(self.embedder.removeprefix(PREFIX), self.pooling, self.max_tokens)
+
+
+@lru_cache(maxsize=1)
+def _changed(source: str, pooling: Pooling, max_tokens: int | None) -> Embedder:
+    """Opened once: a run that is made and then searched need not wait for it twice."""
+    return SentenceTransformersEmbedder(source, pooling=pooling, max_tokens=max_tokens)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,25 +150,12 @@ def _learn(
 ) -> Facts:
     """Fine-tune, where the settings say so; the best epoch on validation queries is kept."""
     settings: DenseSettings = own["dense"]
-    embedder = shared_embedder(settings.embedder)
-    facts: Facts = {"embedder": embedder.digest}
-    if settings.tune == "off":
+    tuning = settings.tuning
+    facts: Facts = {"embedder": settings.opened().digest} if tuning.frozen else {}
+    if tuning.learn is None:
         return facts
     assert held is not None
-    # Each kind brings its own libraries: only for whoever tunes it.
-    from rars.identifiers.towers import tune
-
-    towers: Any
-    if settings.tune == "encoder":
-        from rars.identifiers.encoder_tuning import SentenceEncoder
-
-        towers = SentenceEncoder.of(dataset, settings.embedder)
-    else:
-        from rars.identifiers.fitting import ResidualMaps
-
-        towers = ResidualMaps.of(dataset, embedder, advance=advance)
-    facts["tuning"] = tune(towers, dataset, settings.fit, held, seed=seed, advance=advance)
-    towers.save(folder)
+    facts["tuning"] = tuning.learn(settings, dataset, folder, held, seed=seed, advance=advance)
     return facts
 
 
@@ -172,29 +168,20 @@ def _open(
     advance: Advance | None = None,
 ) -> Dense:
     settings: DenseSettings = own["dense"]
-    if settings.tune == "encoder":
-        from rars.identifiers.encoder_tuning import tuned_name
-
-        return Dense.of(dataset, tuned_name(folder), cosine=True, advance=advance)
-    embedder = shared_embedder(settings.embedder)
-    if embedder.digest != facts["embedder"]:
+    tuning = settings.tuning
+    if tuning.frozen and settings.opened().digest != facts["embedder"]:
         raise RarsError(
             f"The embedder {settings.embedder!r} is not the one that the run was made with."
         )
-    if settings.tune == "off":
-        return Dense(cached_vectors(item_texts(dataset), embedder, advance=advance), embedder)
-    from rars.baselines.maps import mapped_dense
-
-    return mapped_dense(dataset, embedder, folder, advance=advance)
+    return tuning.open(settings, dataset, folder, advance=advance)
 
 
 def _trains(own: Own) -> str:
     settings: DenseSettings = own["dense"]
-    if settings.tune == "off":
+    if settings.tuning.learn is None:
         return ""
-    over = "maps over {} vectors" if settings.tune == "maps" else "{}"
     rounds = f"{settings.epochs} epoch{'s' if settings.epochs > 1 else ''}"
-    return f"{over.format(settings.embedder)}, {rounds}"
+    return f"{settings.tuning.trains.format(settings.embedder)}, {rounds}"
 
 
 DENSE = SystemPart(
@@ -203,6 +190,6 @@ DENSE = SystemPart(
     ("dense",),
     _learn,
     _open,
-    chooses=lambda own: own["dense"].tune != "off",
+    chooses=lambda own: own["dense"].tuning.learn is not None,
     trains=_trains,
 )

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rars.cli import console
+from rars.cli.analyze import show_study
 from rars.cli.console import Styled
 from rars.errors import RarsError
 
 if TYPE_CHECKING:
+    from rars.experiments.learners import LearnerOutcome
     from rars.experiments.order import Outcome
-    from rars.experiments.processes import State, Watch
+    from rars.experiments.processes import Failure, State, Watch
+    from rars.experiments.several import Outcomes
 
 
 def experiment(
@@ -23,7 +26,10 @@ def experiment(
         str | None, typer.Argument(metavar="NAME", help="Which one; left out, they are listed.")
     ] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="The dataset folder.")
+        list[Path] | None,
+        typer.Option(
+            "--data", metavar="DIR", help="The dataset folder; repeat it for several side by side."
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where runs and results are kept.")
@@ -39,6 +45,9 @@ def experiment(
         str | None, typer.Option(help="Learning rates to choose from, with commas.")
     ] = None,
     changes: console.Changes = None,
+    systems: Annotated[
+        str | None, typer.Option(help="Only these rows of main or nq320k, with commas.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be run.")
     ] = False,
@@ -46,7 +55,8 @@ def experiment(
 ) -> None:
     """Make a table of the paper: train what is missing, measure, test, write tables and a report.
 
-    Stopped or killed, the same command goes on. --set changes a setting of every condition.
+    Stopped or killed, the same command goes on. --set changes a setting of every condition, or of one recipe:
+    --set tiger:training.epochs=3. A row whose weights cannot be had is a dash, and the table says why.
 
     Example: rars experiment main --data datasets/demo --size tiny --seeds 5
     """
@@ -55,22 +65,87 @@ def experiment(
     if name is None:
         _list(experiments.studies_by_title(), as_json)
         return
-    if data is None:
+    if not data:
         raise RarsError(f"rars experiment {name} needs --data DIR.")
+    if name == "identifiers" and not dry_run:
+        _identifiers(data, out, size, protocol, jobs, changes or [], as_json)
+        return
+    if experiments.is_analysis(name):
+        common: dict[str, Any] = {"out": out, "size": size, "protocol": protocol}
+        common |= {"changes": changes or ()}
+        _analysis(name, data, common, jobs, dry_run, as_json)
+        return
     asked: dict[str, Any] = {"out": out, "size": size, "protocol": protocol, "seeds": seeds}
     asked |= {"tune_seeds": tune_seeds, "rates": _numbers(rates), "changes": changes or ()}
+    asked["systems"] = [one.strip() for one in systems.split(",")] if systems else ()
     if dry_run:
         _show_plan(experiments.planned(name, data, **asked), as_json)
         return
     with watched() as watch:
-        outcome = experiments.experiment(
-            name, data, **asked, jobs=jobs, watch=watch, say=console.say
+        asked |= {"jobs": jobs, "watch": watch, "say": console.say}
+        outcome: Outcome | Outcomes = (
+            experiments.experiment(name, data[0], **asked)
+            if len(data) == 1
+            else experiments.experiment_on_all(name, data, **asked)
         )
     payload = {**outcome.payload, "folder": str(outcome.folder)}
     console.emit(payload, as_json, lambda: _show(outcome))
-    if outcome.failures:
-        listed = "; ".join(map(str, outcome.failures))
-        raise RarsError(f"{len(outcome.failures)} of the runs failed: {listed}.")
+    _refuse_failures(outcome.failures)
+
+
+def _identifiers(
+    data: list[Path],
+    out: Path,
+    size: str,
+    protocol: str | None,
+    jobs: int | None,
+    changes: list[str],
+    as_json: bool,
+) -> None:
+    """Learners side by side: no seeds, no rate, and as many datasets as are given."""
+    from rars.experiments.learners import compare_learners
+    from rars.experiments.processes import usable_cores
+
+    with watched() as watch:
+        outcome = compare_learners(
+            data,
+            out=out,
+            size=size,
+            protocol=protocol,
+            jobs=usable_cores() if jobs is None else jobs,
+            changes=changes,
+            watch=watch,
+            say=console.say,
+        )
+    payload = {**outcome.payload, "folder": str(outcome.folder)}
+    console.emit(payload, as_json, lambda: _show(outcome))
+    _refuse_failures(outcome.failures)
+
+
+def _refuse_failures(failures: list[Failure]) -> None:
+    if failures:
+        listed = "; ".join(map(str, failures))
+        raise RarsError(f"{len(failures)} of the runs failed: {listed}.")
+
+
+def _analysis(
+    name: str,
+    data: list[Path],
+    asked: dict[str, Any],
+    jobs: int | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    from rars import experiments
+
+    if dry_run:
+        _show_plan(experiments.planned_analysis(name, data, **asked), as_json)
+        return
+    with watched() as watch:
+        made = experiments.analysis(
+            name, data, **asked, jobs=jobs, watch=watch, say=console.say, tell=console.tell
+        )
+    console.emit(made.as_dict(), as_json, lambda: show_study(made))
 
 
 def _numbers(text: str | None) -> tuple[float, ...]:
@@ -98,7 +173,7 @@ def _show_plan(payload: dict[str, Any], as_json: bool) -> None:
     console.emit(payload, as_json, show)
 
 
-def _show(outcome: Outcome) -> None:
+def _show(outcome: Outcome | Outcomes | LearnerOutcome) -> None:
     console.report(*outcome.tables)
     for name in ("report.html", "table.md", "table.tex", "results.json"):
         console.show(outcome.folder / name)

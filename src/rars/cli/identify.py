@@ -18,7 +18,7 @@ def identify(
     out: console.Out,
     learner: Annotated[
         str | None,
-        typer.Option(help="residual-kmeans, rqvae, hierarchical-kmeans or naive."),
+        typer.Option(help="residual-kmeans, rqvae, hierarchical-kmeans, naive ..."),
     ] = None,
     recipe: Annotated[str, typer.Option(help="Recipe name or .toml file.")] = "rars",
     size: console.Size = "tiny",
@@ -53,7 +53,7 @@ def identify(
 def inspect(
     folder: console.RunFolder,
     split: Annotated[
-        str, typer.Option(help="Queries to measure untrained recall on.")
+        str, typer.Option(help="Queries to measure untrained recall and torn relevance on.")
     ] = "validation",
     plot: Annotated[
         Path | None, typer.Option(help="Where to draw; results/identifiers.png if not given.")
@@ -61,6 +61,8 @@ def inspect(
     as_json: console.Json = False,
 ) -> None:
     """Show how healthy a run's identifiers are: codes used, collisions, spread, similarity kept.
+
+    Also which prefixes mix unrelated items, and which queries' relevance the tree tears apart.
 
     Example: rars inspect runs/demo
     """
@@ -75,6 +77,17 @@ def inspect(
                 f"Untrained recall@100 on {split} queries: {100 * found.untrained_recall:.1f} % "
                 "(query vector . reconstructed item; what is lost here no model wins back)."
             )
+        if found.hit_rate is not None:
+            console.prose(
+                f"Embedding hit rate@50 on {split} queries: {100 * found.hit_rate:.1f} % (of the items that "
+                "are exact for the same query, how many are near by what their identifiers stand for); "
+                f"Gini of items per identifier: {found.health.gini:.3f}."
+            )
+        sizes = list(found.proposed_sizes)
+        console.prose(
+            f"Branches as wide as the paper's, for so many items: --set 'identifiers.sizes={sizes}'."
+        )
+        console.report(*found.mixing.tables())
         console.show(f"Plot: {found.plot}")
 
     console.emit(found.as_dict(), as_json, show)

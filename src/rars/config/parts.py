@@ -24,13 +24,16 @@ from rars.errors import RarsError
 
 PARTS = {
     "embedder": ("rars.identifiers.embedders", "EMBEDDERS"),
+    "own encoder": ("rars.training.own_encoder", "OWN"),
     "learner": ("rars.identifiers.learners", "LEARNERS"),
+    "collision policy": ("rars.identifiers.policies", "POLICIES"),
     "quantisation term": ("rars.identifiers.quantisation", "TERMS"),
     "objective term": ("rars.objectives", "TERMS"),
     "source of candidates": ("rars.training.candidates", "SOURCES"),
     "rule": ("rars.search.rules", "RULES"),
     "evidence": ("rars.search.evidence.parts", "EVIDENCE"),
     "system": ("rars.baselines", "SYSTEMS"),
+    "tuning": ("rars.baselines.tunings", "TUNINGS"),
 }
 """Every kind of part: the module of its table, and the table's name. A table is a dict, name -> part."""
 

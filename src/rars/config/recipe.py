@@ -29,10 +29,12 @@ from rars.config.tables import (
     bundled_file,
     change_of,
     extended,
+    kept_apart,
     laid_over,
     read_table,
     recipe_file,
     size_table,
+    without,
 )
 from rars.errors import RarsError, expected
 
@@ -94,6 +96,16 @@ class Recipe(Section):
                     f"the phase {phase.name!r} has nothing to train on: judged queries are off, and so are "
                     "pseudo.share and indexing.share"
                 )
+        fit = self.identifiers.fit
+        if (
+            self.generative
+            and fit is not None
+            and fit.by == "encoder"
+            and self.model.prior != "off"
+        ):
+            raise ValueError(
+                "a model.prior reads frozen vectors, which identifiers.fit.by = 'encoder' leaves"
+            )
         if self.generative and self.model.categories == "off":
             for phase in self.phases:
                 for one in phase.terms:
@@ -151,9 +163,10 @@ class Recipe(Section):
         ]
         # A resolved recipe says everything, and what it leaves out (a value of none) is meant.
         sized = {} if size is None or cls._is_resolved(found[0]) else size_table(size)
-        tables = [sized, extended(found[0], str(name), size), *found[1:]]
+        whole, keeps = kept_apart(extended(found[0], str(name), size), str(name))
+        tables = [sized, whole, *(without(one, keeps) for one in found[1:])]
         tables.extend(change_of(text) for text in changes)
-        whole: dict[str, Any] = {}
+        whole = {}
         for table in tables:
             whole = laid_over(whole, table, str(name))
         return cls.of(whole, str(name))

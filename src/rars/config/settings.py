@@ -24,12 +24,13 @@ from rars.errors import RarsError
 
 # -- identifiers -----------------------------------------------------------------------------------
 
-Policy = Literal["share", "suffix", "repair", "cap"]
-
 
 class FitSettings(Section):
-    """How vectors are turned towards the training judgments: one linear map for queries, one for items."""
+    """How vectors are made to follow the training judgments."""
 
+    by: Literal["maps", "encoder"] = "maps"
+    """``maps``: the frozen vectors are turned by one linear map for queries, one for items. ``encoder``: the
+    recipe's own model is learned as a dual encoder; the generator then starts from it."""
     epochs: PositiveInt = 10
     learning_rate: float = Field(1e-3, gt=0)
     batch: PositiveInt = 512
@@ -58,9 +59,12 @@ class IdentifierSettings(Choice):
     fit: FitSettings | None = None
     """Turn the vectors towards the training judgments first; without judged queries nothing is turned.
     ``true`` stands for the defaults, ``false`` for none."""
-    collisions: Policy = "repair"
+    collisions: str = "repair"
+    """What happens to items that get the same codes: a name of ``rars.identifiers.policies``."""
     cap: PositiveInt = 5
     """Items that may share one identifier under the policy ``cap``."""
+    suffixes: PositiveInt | None = None
+    """Codes that a suffix may have, items beyond share; left out, as many as are needed."""
     seed: int = Field(default=42, ge=0, lt=2**31)
 
     @model_validator(mode="before")
@@ -73,6 +77,7 @@ class IdentifierSettings(Choice):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        part("collision policy", self.collisions)
         learner = parts("learner")[self.learner]
         if self.sizes and not learner.takes_sizes:
             raise ValueError(

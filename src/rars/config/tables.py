@@ -7,7 +7,7 @@ the settings are.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -108,6 +108,33 @@ def _parent(table: Mapping[str, Any], source: str) -> str | None:
         raise RarsError(f"Recipe {source}: extends: {parent!r} is no name of a recipe.")
     beside = source.endswith(".toml") and parent.endswith(".toml")
     return str(Path(source).parent / parent) if beside else parent
+
+
+def kept_apart(table: Mapping[str, Any], source: str) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A recipe without its list ``keeps``, and that list: settings that are the system itself.
+
+    No protocol changes them: under the paper's, DSI's random digits are random digits.
+    """
+    keeps = table.get("keeps", [])
+    if not isinstance(keeps, list) or not all(isinstance(one, str) for one in keeps):
+        raise RarsError(f"Recipe {source}: keeps: {keeps!r} is no list of settings.")
+    return {key: value for key, value in table.items() if key != "keeps"}, tuple(keeps)
+
+
+def without(table: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """A table without the settings ``section.key`` that are listed.
+
+    >>> without({"model": {"dropout": 0.1, "backbone": "small"}}, ["model.dropout"])
+    {'model': {'backbone': 'small'}}
+    """
+    found = dict(table)
+    for key in keys:
+        head, _, rest = key.partition(".")
+        if not rest:
+            found.pop(head, None)
+        elif isinstance(found.get(head), Mapping):
+            found[head] = without(found[head], [rest])
+    return found
 
 
 def laid_over(base: Mapping[str, Any], over: Mapping[str, Any], source: str) -> dict[str, Any]:

@@ -48,10 +48,14 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Per-query measures of one system: one entry per seed, all on the same queries."""
+    """Per-query measures of one system: one entry per seed, all on the same queries.
+
+    ``fixed``: no seed changes the system; its one run is compared with every seed of another
+    """
 
     seeds: tuple[int, ...]
     runs: tuple[PerQuery, ...]
+    fixed: bool = False
 
     @classmethod
     def given(cls, runs: PerQuery | Sequence[PerQuery] | Scores) -> Scores:
@@ -63,11 +67,13 @@ class Scores:
 
     def of(self, queries: npt.NDArray[np.integer[Any]]) -> Scores:
         """Only these queries."""
-        return Scores(self.seeds, tuple(run.of(queries) for run in self.runs))
+        return Scores(self.seeds, tuple(run.of(queries) for run in self.runs), self.fixed)
 
     def at(self, seeds: Iterable[int]) -> Scores:
         """Only these seeds, in this order."""
         listed = tuple(seeds)
+        if self.fixed:
+            return Scores(listed, self.runs * len(listed))
         return Scores(listed, tuple(self.runs[self.seeds.index(seed)] for seed in listed))
 
     def means(self, measure: str) -> list[float]:
@@ -85,13 +91,17 @@ class Scores:
 
 @dataclass(frozen=True)
 class Contrast(Generic[K]):
-    """``system`` minus ``reference``; Holm's correction covers all contrasts and measures of a ``family``."""
+    """``system`` minus ``reference``; Holm's correction covers all contrasts and measures of a ``family``.
+
+    With ``beyond`` = (a, b) it is a difference of differences by query: (system - reference) - (a - b).
+    """
 
     name: str
     system: K
     reference: K
     measures: tuple[str, ...]
     family: str = "all"
+    beyond: tuple[K, K] | None = None
 
 
 @dataclass(frozen=True)
@@ -329,12 +339,30 @@ def larger_is_better(measure: str) -> bool:
 
 
 def _pair(scores: Mapping[K, Scores], contrast: Contrast[K]) -> tuple[Scores, Scores] | None:
-    """Both sides at the seeds that both have."""
-    system, reference = scores.get(contrast.system), scores.get(contrast.reference)
-    if system is None or reference is None:
+    """Both sides at the seeds that all of them have; of a difference of differences, the two differences."""
+    wanted = (contrast.system, contrast.reference, *(contrast.beyond or ()))
+    found = [scores[one] for one in wanted if one in scores]
+    if len(found) < len(wanted):
         return None
-    shared = [seed for seed in system.seeds if seed in reference.seeds]
-    return (system.at(shared), reference.at(shared)) if shared else None
+    seeded = [one for one in found if not one.fixed] or found
+    shared = [seed for seed in seeded[0].seeds if all(seed in one.seeds for one in seeded)]
+    if not shared:
+        return None
+    sides = [one.at(shared) for one in found]
+    if contrast.beyond is not None:
+        sides = [_minus(*sides[:2]), _minus(*sides[2:])]
+    return sides[0], sides[1]
+
+
+def _minus(one: Scores, other: Scores) -> Scores:
+    """The difference of every query's values, seed by seed."""
+    runs = tuple(
+        PerQuery(
+            mine.queries, {name: mine.values[name] - theirs.values[name] for name in mine.names}
+        )
+        for mine, theirs in zip(one.runs, other.runs, strict=True)
+    )
+    return Scores(one.seeds, runs)
 
 
 def _corrected(families: list[str], p: list[float]) -> list[float]:

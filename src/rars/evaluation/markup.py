@@ -28,6 +28,7 @@ _LATEX = {
     "Δ": r"$\Delta$",
     "λ": r"$\lambda$",
     "τ": r"$\tau$",
+    "≤": r"$\leq$",
     **{one: "\\" + one for one in "&%$#_{}"},
 }
 

@@ -101,7 +101,9 @@ def differences(
         made.append(Row(labels, _difference(one, alpha)[: len(columns)]))
         before = name
     caption = caption_of_tests(listed, seeds=several, draws=draws, level=level, alpha=alpha)
-    return Table(key, title, ("Difference", "Measure"), columns, (Block(tuple(made)),), caption)
+    blocks = (Block(tuple(made)),)
+    heads = ("Difference", "Measure")
+    return Table(key, title, heads, columns, blocks, caption, stacked=True)
 
 
 def caption_of_tests(

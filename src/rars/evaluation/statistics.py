@@ -79,12 +79,39 @@ def resampled_means(values: npt.ArrayLike, *, draws: int = DRAWS, seed: int = 0)
     means = np.empty((draws, matrix.shape[1]))
     for block in _blocks(draws, n):
         rows = block.stop - block.start
-        drawn = random.integers(n, size=(rows, n))
-        drawn += np.arange(0, rows * n, n)[:, None]
         # How often each query was drawn: then a mean of every column is one matrix product.
-        times = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
-        means[block] = times.astype(np.float64) @ matrix / n
+        means[block] = _times(random, rows, n) @ matrix / n
     return means
+
+
+def crossed_estimates(
+    values: npt.ArrayLike, *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
+) -> list[Estimate]:
+    """Mean and interval of every column of (replicates, queries, columns).
+
+    Queries and replicates are drawn with replacement, independently of each other: the interval covers the
+    choice of both.
+
+    >>> one = crossed_estimates(np.arange(100.0).reshape(1, 100, 1), seed=1)[0]
+    >>> one.mean, round(one.low), round(one.high)
+    (49.5, 44, 55)
+    """
+    cube = np.asarray(values, dtype=np.float64)
+    if cube.ndim != 3 or not cube.size or not np.isfinite(cube).all():
+        raise RarsError("A crossed bootstrap needs a finite value for every replicate and query.")
+    n_replicates, n, width = cube.shape
+    random = np.random.default_rng(seed)
+    means = np.empty((draws, width))
+    flat = cube.transpose(1, 0, 2).reshape(n, -1)
+    for block in _blocks(draws, max(n, n_replicates)):
+        rows = block.stop - block.start
+        over = (_times(random, rows, n) @ flat / n).reshape(rows, n_replicates, width)
+        means[block] = (
+            np.einsum("br,brc->bc", _times(random, rows, n_replicates), over) / n_replicates
+        )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    columns = zip(cube.mean(axis=(0, 1)), low, high, strict=True)
+    return [Estimate(float(mean), float(a), float(b)) for mean, a, b in columns]
 
 
 def sign_test(differences: npt.ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> Doubles:
@@ -149,6 +176,14 @@ def seed_differences(system: Sequence[float], reference: Sequence[float]) -> See
             f"Within-seed differences need the same seeds, not {len(system)} against {len(reference)}."
         )
     return seed_summary((np.asarray(system, float) - np.asarray(reference, float)).tolist())
+
+
+def _times(random: np.random.Generator, rows: int, n: int) -> Doubles:
+    """(rows, n) how often each of n is drawn when n are drawn with replacement."""
+    drawn = random.integers(n, size=(rows, n))
+    drawn += np.arange(0, rows * n, n)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
+    return times.astype(np.float64)
 
 
 def _every_pattern(differences: Doubles) -> float:

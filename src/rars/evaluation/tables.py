@@ -6,7 +6,9 @@ written (``rars.evaluation.report``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rich.box import SIMPLE_HEAD
@@ -68,6 +70,10 @@ class Table:
     groups: tuple[tuple[str, int], ...] = ()
     intervals: str = INTERVALS
     """What the caption adds in media that show intervals."""
+    described: int = 0
+    """How many of the last labels say more of a row, and do not name it."""
+    stacked: bool = False
+    """Whether several such tables stand one below the other: their columns are not measures."""
 
     @property
     def width(self) -> int:
@@ -92,6 +98,69 @@ class Table:
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return html(self)
+
+
+def together(named: Mapping[str, Table]) -> Table:
+    """The same table of several datasets as one: side by side as the paper's, or one below the other.
+
+    A row that one of them does not have is a row of dashes there. What describes a row is said for each
+    dataset where it differs.
+    """
+    first = next(iter(named.values()))
+    if len(named) == 1:
+        return first
+    made = _below(named) if first.stacked else _beside(named)
+    captions = dict.fromkeys(one.caption for one in named.values())
+    said = {name: one.caption for name, one in named.items()}
+    joined = " ".join(f"{name}: {caption}" for name, caption in said.items())
+    return replace(made, caption=first.caption if len(captions) == 1 else joined)
+
+
+def _below(named: Mapping[str, Table]) -> Table:
+    blocks = []
+    for name, table in named.items():
+        for block in table.blocks:
+            blocks.append(replace(block, title=f"{name}: {block.title}" if block.title else name))
+    return replace(next(iter(named.values())), blocks=tuple(blocks))
+
+
+def _beside(named: Mapping[str, Table]) -> Table:
+    first = next(iter(named.values()))
+    names = len(first.labels) - first.described
+    known = {name: dict(_keyed(table, names)) for name, table in named.items()}
+    order = sorted(
+        dict.fromkeys(key for rows in known.values() for key in rows), key=lambda key: key[0]
+    )
+    titles = {at: one.title for table in named.values() for at, one in enumerate(table.blocks)}
+    blocks: dict[int, list[Row]] = {}
+    for key in order:
+        found = {name: rows.get(key) for name, rows in known.items()}
+        cells: list[Cell] = []
+        for name, row in found.items():
+            cells += row.cells if row else [Cell("—")] * len(named[name].columns)
+        said = (row.labels[names:] for row in found.values() if row)
+        more = (" / ".join(dict.fromkeys(filter(None, one))) for one in zip(*said, strict=True))
+        blocks.setdefault(key[0], []).append(Row((*key[1], *more), tuple(cells)))
+    groups: list[tuple[str, int]] = []
+    for name, table in named.items():
+        own = [(f"{name}, {title}", count) for title, count in table.groups]
+        groups += own or [(name, len(table.columns))]
+    return replace(
+        first,
+        columns=tuple(column for table in named.values() for column in table.columns),
+        blocks=tuple(Block(tuple(rows), titles[at]) for at, rows in blocks.items()),
+        groups=tuple(groups),
+    )
+
+
+def _keyed(table: Table, names: int) -> Iterator[tuple[tuple[int, tuple[str, ...], int], Row]]:
+    """Every row with what tells it from the others: its block, its name, and the how many-eth it is."""
+    for at, block in enumerate(table.blocks):
+        seen: Counter[tuple[str, ...]] = Counter()
+        for row in block.rows:
+            name = row.labels[:names]
+            yield (at, name, seen[name]), row
+            seen[name] += 1
 
 
 def markdown(table: Table) -> str:
@@ -135,6 +204,8 @@ def terminal(table: Table) -> Group:
     for name in heads[len(table.labels) :]:
         printed.add_column(Text(name), justify="right", no_wrap=True)
     for block in table.blocks:
+        if block.title:
+            printed.add_row(Text(block.title, style="italic dim"))
         for row in block.rows:
             printed.add_row(*map(Text, row.labels), *map(_terminal_cell, row.cells))
         printed.add_section()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rars.config import SIZES, IdentifierSettings, Recipe, parts
+from rars.config import SIZES, IdentifierSettings, Recipe, parts, recipe_names
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import comparison
@@ -31,6 +31,14 @@ FIVE = ("Recall@5", "Recall@10", "Recall@100", "nDCG@10", "nDCG@100")
 PRIMARY = ("Recall@100", "nDCG@10")
 RULE_LABELS = {"ar": "AR only", "all": "all levels"}
 """The retrieval rules that most studies look at, and what tables call them."""
+
+MULTILINGUAL = {
+    "t5:t5-base": "t5:google/mt5-base",
+    "sentence-transformers:google-bert/bert-base-uncased": (
+        "sentence-transformers:google-bert/bert-base-multilingual-cased"
+    ),
+}
+"""What stands for a model that reads English alone, where queries are in another language."""
 
 Ints = npt.NDArray[np.int32]
 
@@ -71,18 +79,24 @@ class Setting:
     """What all conditions of an experiment have in common.
 
     ``rates`` holds the learning rates chosen on validation queries, by recipe name; the one of ``base`` is
-    used for every condition, unless a condition asks for another. Empty: nothing was chosen.
+    used for every condition, unless a condition asks for another. Empty: nothing was chosen. A change
+    ``RECIPE:section.key=value`` is one recipe's own, and wins over everything. ``systems`` are the rows asked
+    for, all of them if empty; ``language`` is that of the queries, where they have one.
     """
 
     size: str
     changes: tuple[str, ...] = ()
     rates: Mapping[str, float] = field(default_factory=dict)
     protocol: str | None = None
+    systems: tuple[str, ...] = ()
+    language: str = ""
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
             raise RarsError(f"There is no size {self.size!r}; choose one of {', '.join(SIZES)}.")
         for text in self.changes:
+            if (owner := _owner(text)) is not None and owner not in recipe_names():
+                raise RarsError(f"--set {text}: there is no recipe {owner!r}.")
             if (term := _term(text)) is not None and term not in parts("objective term"):
                 known = ", ".join(parts("objective term"))
                 raise RarsError(f"--set {text}: there is no term {term!r}; there is {known}.")
@@ -97,16 +111,36 @@ class Setting:
         rate = [] if chosen is None else [f"{RATE}={chosen}"]
         plain = Recipe.resolve(name, size=self.size, protocol=self.protocol)
         listed = {one.name for one in plain.objective.terms}
-        # A setting of a term concerns the conditions that have the term.
-        common = [text for text in self.changes if _term(text) in (None, *listed)]
+        # A setting of a term concerns the conditions that have the term, one of a system those that use it.
+        common = [
+            text
+            for text in self.changes
+            if _owner(text) is None
+            and _term(text) in (None, *listed)
+            and _system(text) in (None, *plain.own)
+        ]
+        own = [text.partition(":")[2] for text in self.changes if _owner(text) == name]
+        given = [*rate, *common, *changes, *own]
+        local = [] if self.english else _elsewhere(plain, given)
         return Recipe.resolve(
-            name, size=self.size, protocol=self.protocol, changes=[*rate, *common, *changes]
+            name, size=self.size, protocol=self.protocol, changes=[*local, *given]
         )
+
+    @property
+    def english(self) -> bool:
+        """Whether models that read English alone will do: the queries are English, or do not say."""
+        return self.language in ("", "en", "us")
+
+    def asked(self, name: str) -> bool:
+        """Whether a system's row was asked for."""
+        return not self.systems or name in self.systems
 
     @property
     def rate_is_given(self) -> bool:
         """Whether ``--set`` fixes the learning rate, so that none is chosen."""
-        return any(text.partition("=")[0].strip() == RATE for text in self.changes)
+        return any(
+            _owner(text) is None and text.partition("=")[0].strip() == RATE for text in self.changes
+        )
 
     @property
     def depth(self) -> int:
@@ -120,6 +154,7 @@ class Study:
 
     ``tuned``    the recipes whose own best learning rate the study needs
     ``subsets``  named parts of the test queries, as row numbers of the dataset
+    ``systems``  the rows that ``--systems`` may choose among; none: it cannot
     """
 
     name: str
@@ -131,6 +166,7 @@ class Study:
     draw: Callable[[Results, Path], None] | None = None
     tuned: tuple[str, ...] = ("base",)
     subsets: Callable[[Dataset], dict[str, Ints]] | None = None
+    systems: tuple[str, ...] = ()
 
 
 def against(
@@ -157,6 +193,32 @@ def against(
     ]
 
 
+def _elsewhere(recipe: Recipe, given: Iterable[str]) -> list[str]:
+    """Changes of a recipe for other languages than English; a model that was asked for stays."""
+    asked = {text.partition("=")[0].strip() for text in given}
+    used = {"model.backbone": recipe.model.backbone}
+    used["identifiers.embedder"] = recipe.identifiers.embedder
+    used |= {f"{name}.embedder": getattr(one, "embedder", "") for name, one in recipe.own.items()}
+    return [
+        f"{key}={MULTILINGUAL[model]}"
+        for key, model in used.items()
+        if model in MULTILINGUAL and key not in asked
+    ]
+
+
+def _owner(change: str) -> str | None:
+    """The recipe that a change is for, if it is one's: of ``tiger:training.epochs=3``, ``tiger``."""
+    key = change.partition("=")[0]
+    name, colon, _ = key.partition(":")
+    return name.strip() if colon else None
+
+
+def _system(change: str) -> str | None:
+    """The comparison system whose settings a change concerns, if it is one's."""
+    first = change.partition("=")[0].strip().partition(".")[0]
+    return first if first in parts("system") else None
+
+
 def _term(change: str) -> str | None:
     """The loss term that a ``--set`` option concerns, if it is one's."""
     words = change.partition("=")[0].strip().split(".")
@@ -173,7 +235,7 @@ def depth_of(settings: IdentifierSettings) -> int:
         raise RarsError(
             f"Depth masks need identifiers with fixed codebooks, not learner {settings.learner!r}."
         )
-    return len(settings.sizes) + (settings.collisions == "suffix")
+    return len(settings.sizes) + bool(parts("collision policy")[settings.collisions].adds_code)
 
 
 def mask(depth: int, off: int | None = None) -> str:

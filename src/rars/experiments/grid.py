@@ -82,6 +82,15 @@ class Grid:
         """Cells with something left to train or to measure."""
         return [cell for cell in self.cells if not cell.trained or cell.missing]
 
+    def identify_tasks(self) -> list[Task]:
+        """What is left to do where only identifiers are wanted, each once."""
+        wanted = {cell.identifiers: cell for cell in self.cells if cell.identifiers is not None}
+        return [
+            self._identify(folder, cell)
+            for folder, cell in wanted.items()
+            if not folders.identified(folder)
+        ]
+
     def tasks(self) -> list[Task]:
         """What is left to do: identifiers first, then one task for each run that lacks something."""
         left: dict[Path, list[GridCell]] = {}
@@ -103,7 +112,9 @@ class Grid:
         learner = cell.recipe.identifiers.learner
         sizes = " x ".join(map(str, cell.recipe.identifiers.sizes))
         arguments = self._arguments(folder, cell)
-        return Task(f"identifiers, {learner} {sizes}".strip(), "identify", arguments, folder)
+        name = f"identifiers, {learner} {sizes}".strip()
+        weights = (cell.recipe.identifiers.embedder,)
+        return Task(name, "identify", arguments, folder, weights=weights)
 
     def _run(self, cells: list[GridCell]) -> Task:
         cell = cells[0]
@@ -118,7 +129,7 @@ class Grid:
             "rules": {split: listed for split, listed in rules.items() if listed},
         }
         needs = () if source is None else (source,)
-        return Task(cell.name, "run", arguments, cell.folder, needs)
+        return Task(cell.name, "run", arguments, cell.folder, needs, loaded(cell.recipe))
 
     def _arguments(self, out: Path, cell: GridCell) -> dict[str, Any]:
         recipe = cell.recipe.to_toml()
@@ -129,6 +140,13 @@ def seeded(recipe: Recipe, seed: int) -> Recipe:
     """The same recipe with another model seed."""
     training = recipe.training.model_copy(update={"seed": seed})
     return recipe.model_copy(update={"training": training})
+
+
+def loaded(recipe: Recipe) -> tuple[str, ...]:
+    """The models that a run of a recipe loads: backbone and embedder, or the embedder of a dense system."""
+    if recipe.generative:
+        return recipe.model.backbone, recipe.identifiers.embedder
+    return tuple(one.embedder for one in recipe.own.values() if hasattr(one, "embedder"))
 
 
 def digest(dataset: Dataset, settings: object) -> str:

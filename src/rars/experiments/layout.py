@@ -7,7 +7,9 @@ the medium (``rars.evaluation.tables``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 
+from rars.config import Recipe
 from rars.evaluation.report import NOTHING, ranked, short, value
 from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.experiments.design import FIVE, Point
@@ -46,6 +48,34 @@ def measured(
     blocks = ranked([Block(tuple(rows(results, listed, measures)))])
     columns = tuple(map(short, measures))
     return Table(key, title, heads, columns, blocks, values_caption(results, rule))
+
+
+def weights(recipe: Recipe) -> str:
+    """What a system is made of and which weights it starts from.
+
+    >>> weights(Recipe.resolve("mpnet")), weights(Recipe.resolve("rars", size="tiny"))
+    ('all-mpnet-base-v2, zero-shot', 'tiny, from nothing; use vectors')
+    """
+    if recipe.generative:
+        kind, _, name = recipe.model.backbone.partition(":")
+        start = f"{_model(name)}, pretrained" if name else f"{kind}, from nothing"
+        return f"{start}; {_model(recipe.identifiers.embedder)} vectors"
+    dense = recipe.own.get("dense")
+    if dense is None:
+        return "words"
+    tuned = {"off": "zero-shot", "maps": "fitted maps"}.get(dense.tune, "fine-tuned")
+    return f"{_model(dense.embedder)}, {tuned}"
+
+
+def _model(name: str) -> str:
+    """The last part of a model's name: of a folder, of a hub name, or of an embedder's."""
+    return PurePath(name.rpartition(":")[2]).name
+
+
+def lacking_caption(results: Results) -> str:
+    """What a caption adds where rows have no run because their weights cannot be had."""
+    said = " ".join(f"{one.rstrip('.')}." for one in results.lacking_sentences)
+    return f" Without numbers: {said}" if said else ""
 
 
 def values_caption(results: Results, rule: str | None = None, *, best: bool = True) -> str:

@@ -38,6 +38,7 @@ class Order:
     ``jobs``        runs at a time
     ``tune_seeds``  seeds of each learning rate that is tried
     ``rates``       the rates to choose from; empty: multiples of the size's own
+    ``part``        the dataset's name, where the experiment is made on several
     """
 
     study: Study
@@ -48,12 +49,18 @@ class Order:
     jobs: int = 1
     tune_seeds: int = 1
     rates: tuple[float, ...] = ()
+    part: str = ""
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.tune_seeds < 1:
             raise RarsError("--seeds and --tune-seeds must be at least 1.")
         if self.jobs < 1:
             raise RarsError(f"--jobs {self.jobs} is less than 1.")
+        for name in self.setting.systems:
+            if name not in self.study.systems:
+                known = ", ".join(self.study.systems)
+                chosen = f"choose among {known}" if known else "it has no such choice"
+                raise RarsError(f"--systems: {self.study.name} has no row {name!r}; {chosen}.")
         if any(rate <= 0 for rate in self.rates):
             raise RarsError("--rates must be positive numbers.")
         if self.setting.rate_is_given and not self.study.conditions(self.setting):
@@ -86,8 +93,18 @@ class Order:
 
     @property
     def tuned(self) -> tuple[str, ...]:
-        """The recipes a rate is chosen for."""
-        return () if self.setting.rate_is_given else self.study.tuned
+        """The recipes a rate is chosen for; without a row that is trained at Base's, none."""
+        if self.setting.rate_is_given:
+            return ()
+        conditions = self.study.conditions(self.setting)
+        if conditions and not any(one.recipe.generative for one in conditions):
+            return ()
+        return tuple(one for one in self.study.tuned if one == "base" or self.setting.asked(one))
+
+    @property
+    def folder(self) -> Path:
+        """Where the results go."""
+        return self.home / self.study.name / self.part
 
     def grid(self, setting: Setting) -> Grid:
         """The runs of the study itself."""
@@ -135,12 +152,23 @@ def conduct(order: Order, *, watch: Watch | None = None, say: Say | None = None)
     if grid.cells:
         speak(f"{order.study.name}: {order.study.title}.")
         work(grid)
+    lacking = _lacking(grid, failures)
+    failures = [one for one in failures if not one.unavailable]
     conditions, contrasts = order.study.conditions(setting), order.study.contrasts(setting)
     results = collect(grid, setting, conditions, contrasts, order.study.measures, order.subsets)
     if grid.cells and not results.scores:
-        raise RarsError(f"No run of {order.study.name} could be made: {failures[0]}.")
+        why = [*map(str, failures), *lacking.values()]
+        raise RarsError(f"No run of {order.study.name} could be made: {why[0].rstrip('.')}.")
+    results = replace(results, lacking=lacking)
     seconds = round(time.perf_counter() - started, 1)
     return _written(order, grid, results, curves, failures, seconds)
+
+
+def _lacking(grid: Grid, failures: list[Failure]) -> dict[str, str]:
+    """Why each condition has no run whose weights cannot be had."""
+    keys = {cell.name: cell.condition.key for cell in grid.cells}
+    gone = {one.name: one.why for one in failures if one.unavailable}
+    return {keys[name]: why for name, why in gone.items() if name in keys}
 
 
 def planned(order: Order) -> dict[str, Any]:
@@ -204,7 +232,7 @@ def _written(
     failures: list[Failure],
     seconds: float,
 ) -> Outcome:
-    folder = order.home / order.study.name
+    folder = order.folder
     made, said = order.study.tables(results), findings(results)
     shown = [*made, *([learning_rate.table(list(curves.values()))] if curves else [])]
     payload = _payload(order, grid, results, curves, failures, seconds) | {"findings": said}
@@ -220,9 +248,8 @@ def _written(
     if curves:
         tuning = folder / ("learning-rate.png" if grid.cells else "figure.png")
         learning_rate.draw(list(curves.values()), tuning)
-    html = page.report(
-        payload, made, pictures, list(curves.values()), tuning, [str(one) for one in failures]
-    )
+    missing = [*map(str, failures), *results.lacking_sentences]
+    html = page.report(payload, made, pictures, list(curves.values()), tuning, missing)
     artifacts.write_text(folder / "report.html", html)
     return Outcome(folder, results, shown, said, failures, payload)
 
@@ -243,6 +270,7 @@ def _payload(
         "data": {"name": dataset.name, "digest": dataset.digest, "items": dataset.n_items},
         "size": results.setting.size,
         "changes": list(results.setting.changes),
+        "systems": list(results.setting.systems),
         "seeds": order.seeds,
         "learning_rate": {name: curve.as_dict() for name, curve in curves.items()},
         "learning_rate_given": order.setting.rate_is_given,

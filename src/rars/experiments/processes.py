@@ -22,7 +22,7 @@ from typing import Any
 
 from rars import locks
 from rars.errors import RarsError, Stopped
-from rars.experiments.tasks import Task
+from rars.experiments.tasks import UNAVAILABLE, Task
 
 WORKER = (sys.executable, "-P", "-m", "rars.experiments.worker")
 """The command of a child; the file of its task follows."""
@@ -40,6 +40,8 @@ class Failure:
     name: str
     why: str
     log: Path
+    unavailable: bool = False
+    """Whether it needs what cannot be had here, such as the weights of a model."""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.why.rstrip('.')}; see {self.log})"
@@ -96,7 +98,9 @@ class _Pool:
     watch: Watch | None
     running: list[_Child] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    failed: set[Path] = field(default_factory=set)
+    failed: dict[Path, Failure] = field(default_factory=dict)
+    lacking: dict[tuple[str, ...], Failure] = field(default_factory=dict)
+    """Weights that could not be had."""
     done: int = 0
 
     def go(self) -> None:
@@ -130,9 +134,13 @@ class _Pool:
             if len(self.running) >= self.jobs:
                 return
             unmade = {one.folder for one in self.waiting} | {c.task.folder for c in self.running}
-            if self.failed & set(task.needs):
+            missing = next((self.failed[one] for one in task.needs if one in self.failed), None)
+            missing = missing or self.lacking.get(task.weights)
+            if missing is not None:
                 self.waiting.remove(task)
-                self._fail(task, "what it needs could not be made")
+                gone = missing.unavailable
+                why = missing.why if gone else "what it needs could not be made"
+                self._fail(task, why, unavailable=gone)
             elif not unmade & set(task.needs) and _free(task.folder):
                 # While another process works in the folder, the tasks behind have their turn.
                 self.waiting.remove(task)
@@ -147,11 +155,15 @@ class _Pool:
             if code == 0:
                 self.done += 1
             else:
-                self._fail(child.task, _last_words(child.task.log, code))
+                why = _last_words(child.task.log, code)
+                self._fail(child.task, why, unavailable=code == UNAVAILABLE)
 
-    def _fail(self, task: Task, why: str) -> None:
-        self.failures.append(Failure(task.name, why, task.log))
-        self.failed.add(task.folder)
+    def _fail(self, task: Task, why: str, *, unavailable: bool = False) -> None:
+        failure = Failure(task.name, why, task.log, unavailable)
+        self.failures.append(failure)
+        self.failed[task.folder] = failure
+        if unavailable and task.weights:
+            self.lacking[task.weights] = failure
 
     def _launch(self, task: Task) -> subprocess.Popen[bytes]:
         # Several experiments may share a machine: who says how many threads each run gets is heard.

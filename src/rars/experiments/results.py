@@ -38,6 +38,13 @@ class Results:
     deltas: tuple[Delta, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
     """Queries in each subset."""
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    """Why a condition has no run, in one sentence, where what it needs cannot be had; by its key."""
+
+    @property
+    def lacking_sentences(self) -> list[str]:
+        """The conditions without a run whose weights cannot be had, and why."""
+        return [f"{self.label(key)}: {why}" for key, why in self.lacking.items()]
 
     def label(self, key: str) -> str:
         """A condition's label."""
@@ -71,6 +78,7 @@ class Results:
             "queries": dict(self.counts),
             "points": points,
             "differences": [_delta(one) for one in self.deltas],
+            "unavailable": dict(self.lacking),
         }
 
 
@@ -97,7 +105,8 @@ def collect(
             known = {seed: one for seed, one in read.items() if one is not None}
             if known:
                 point = Point(condition.key, rule)
-                whole[point] = Scores(tuple(known), tuple(known.values()))
+                fixed = not condition.seeded
+                whole[point] = Scores(tuple(known), tuple(known.values()), fixed)
     return summarise(whole, setting, conditions, contrasts, measures, subsets)
 
 
@@ -149,6 +158,7 @@ def _delta(one: Delta) -> dict[str, Any]:
         "contrast": one.contrast.name,
         "system": one.system._asdict(),
         "reference": one.reference._asdict(),
+        **({"beyond": [p._asdict() for p in one.contrast.beyond]} if one.contrast.beyond else {}),
         "family": one.contrast.family,
         **one.as_dict(),
         "seeds": one.seeds.as_dict(),

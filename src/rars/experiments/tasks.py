@@ -18,6 +18,8 @@ from rars.data import Dataset
 from rars.experiments import folders
 from rars.progress import Silent
 
+UNAVAILABLE = 3
+"""The exit code of a task that needs what cannot be had here, such as the weights of a model."""
 SHORT = 12
 """Digits of a digest in a file's name."""
 
@@ -54,7 +56,8 @@ TASKS: dict[str, Callable[..., None]] = {"identify": identify, "run": run}
 class Task:
     """A call of ``TASKS[kind]`` that makes ``folder`` and needs other folders to be made before.
 
-    ``name`` is what a person reads; ``arguments`` are plain JSON values.
+    ``name`` is what a person reads; ``arguments`` are plain JSON values; ``weights`` are the models it must
+    load: where one could not be had, a second task need not try.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Task:
     arguments: Mapping[str, Any]
     folder: Path
     needs: tuple[Path, ...] = ()
+    weights: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

@@ -1,33 +1,25 @@
-"""What happens when items get the same identifier: four named policies, all linear in the items.
+"""How items that got the same identifier are told apart: the work behind the policies.
 
-=======  ============================================================================================
-share    they share it; a search result expands to all of them in catalogue order
-suffix   one more code tells them apart, counted from 0 in catalogue order; as many codes as are needed
-repair   up to 20 rounds: colliding items spread over the free last codes of their prefix, at the least
-         total distance (Sinkhorn); what still collides shares
-cap      at most n items per identifier: the n nearest stay, the others move to the nearest last code
-         of their prefix that has room
-=======  ============================================================================================
+Owns: a whole catalogue at once, linear in the items: counting (``suffix``), spreading over free codes
+(``repair``), moving what is too many (``cap``). Which policies there are, and new items against an existing
+catalogue, are ``policies``' and ``placement``'s. ``repair`` and ``cap`` change only the last code, so an item
+never leaves its prefix.
 
-Owns: a whole catalogue at once. New items against an existing catalogue are ``placement``'s. Only the last
-code ever changes, so an item never leaves its prefix.
-
-Shapes: ``codes`` (n, depth), n items in catalogue order. The prefix of an item is its codes without the last;
-``parents`` (n,) numbers the prefixes. K (``width`` below) is the number of last codes.
+Shapes: ``codes`` (n, depth), n items in catalogue order, -1 after a shorter identifier (``suffix`` alone
+takes such). The prefix of an item is its codes without the last; ``parents`` (n,) numbers the prefixes. K
+(``width`` below) is the number of last codes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from rars.arrays import Bools, Codes, Longs
-from rars.config import Policy
 from rars.errors import RarsError
 from rars.identifiers import placement
-from rars.identifiers.keys import grouped, row_keys, sharing
+from rars.identifiers.keys import grouped, row_keys
 from rars.identifiers.quantizer import Distances
 
 DistancesOf = Callable[[Longs], Distances]
@@ -37,52 +29,52 @@ _CELLS = 2**22
 """Distances held in memory at once."""
 
 
-@dataclass(frozen=True)
-class Resolution:
-    """Codes after a policy, with how many items shared their identifier before and share it now."""
+def suffix(
+    codes: Codes, *, rank: Longs | None = None, most: int | None = None
+) -> tuple[Codes, tuple[int, ...]]:
+    """Codes (n, depth + 1), the one after an identifier's last being its place among those of the same codes.
 
-    codes: Codes
-    sizes: tuple[int, ...]
-    before: int
-    after: int
-    moved: int
-    """Items whose last code changed."""
+    Also how many codes each depth needs for such places, (depth + 1,). Places are counted from 0 in the order
+    of ``rank`` (n,) (left out: in catalogue order); beyond ``most`` items they begin anew, and items share.
 
-
-def resolve(
-    policy: Policy,
-    codes: Codes,
-    sizes: tuple[int, ...],
-    distances_of: DistancesOf,
-    *,
-    limit: int = 5,
-) -> Resolution:
-    """Apply a named policy to a catalogue's codes (n, depth)."""
-    before = sharing(codes)
-    match policy:
-        case "share":
-            resolved = codes
-        case "suffix":
-            resolved, width = suffix(codes)
-            return Resolution(resolved, (*sizes, width), before, 0, 0)
-        case "repair":
-            resolved = repair(codes, distances_of)
-        case "cap":
-            resolved = cap(codes, distances_of, limit)
-    moved = int((resolved[:, -1] != codes[:, -1]).sum())
-    return Resolution(resolved, sizes, before, sharing(resolved), moved)
-
-
-def suffix(codes: Codes) -> tuple[Codes, int]:
-    """Codes (n, depth + 1), the last an item's place among those of the same codes; and how many places.
-
-    >>> longer, width = suffix(np.array([[4], [7], [4]], dtype=np.int32))
-    >>> longer.tolist(), width
-    ([[4, 0], [7, 0], [4, 1]], 2)
+    >>> longer, widths = suffix(np.array([[4], [7], [4]], dtype=np.int32))
+    >>> longer.tolist(), widths
+    ([[4, 0], [7, 0], [4, 1]], (0, 2))
     """
-    groups = grouped(row_keys(codes))
-    width = int(groups.counts.max(initial=1))
-    return np.column_stack([codes, groups.rank.astype(np.int32)]), width
+    keys = row_keys(codes)
+    order = np.arange(len(codes)) if rank is None else np.argsort(rank, kind="stable")
+    place = np.empty(len(codes), dtype=np.int32)
+    place[order] = grouped(keys[order]).rank
+    if most is not None:
+        place %= most
+    return joined(codes, place), _widths(codes, place)
+
+
+def joined(prefixes: Codes, last: Codes) -> Codes:
+    """Codes (n, depth + 1): each prefix (n, depth), -1 after a shorter one, followed by its ``last`` (n,)."""
+    longer = np.column_stack([prefixes, np.full(len(prefixes), -1, dtype=np.int32)])
+    longer[np.arange(len(longer)), lengths(prefixes)] = last
+    return longer.astype(np.int32, copy=False)
+
+
+def parted(codes: Codes) -> tuple[Codes, Codes]:
+    """The inverse of ``joined``: prefixes (n, depth - 1) and the last code of each identifier, (n,)."""
+    rows, at = np.arange(len(codes)), lengths(codes) - 1
+    last = codes[rows, at]
+    prefixes = np.array(codes)
+    prefixes[rows, at] = -1
+    return prefixes[:, :-1], last
+
+
+def lengths(codes: Codes) -> Longs:
+    """(n,): how many codes each identifier has."""
+    return np.asarray((codes >= 0).sum(axis=1), dtype=np.int64)
+
+
+def _widths(codes: Codes, place: Codes) -> tuple[int, ...]:
+    widths = np.zeros(codes.shape[1] + 1, dtype=np.int64)
+    np.maximum.at(widths, lengths(codes), place + 1)
+    return tuple(widths.tolist())
 
 
 def repair(

@@ -12,10 +12,22 @@ from rars.errors import RarsError
 from rars.identifiers import sentences, t5, use, vectorfile
 from rars.identifiers.embedder import Embedder, EmbedderKind
 
+
+def _latent(source: str, device: str) -> Embedder:
+    from rars.identifiers.latent import LatentEmbedder  # it brings torch with it
+
+    return LatentEmbedder(source, device)
+
+
 EMBEDDERS: dict[str, EmbedderKind] = {
     "use": use.EMBEDDER,
     "t5": t5.EMBEDDER,
     "sentence-transformers": sentences.EMBEDDER,
+    "latent": EmbedderKind(
+        about="a causal language model or T5 that takes latent steps (LaSER)",
+        open=_latent,
+        source="NAME_OR_FOLDER",
+    ),
     "file": vectorfile.EMBEDDER,
 }
 

@@ -1,11 +1,14 @@
-"""Fine-tuning a sentence-transformers model itself, with one encoder for queries and items.
+"""Fine-tuning a sentence-transformers model itself: one encoder for queries and items, or one for each.
 
-Owns: running that library's model with gradients, and where the tuned one is kept. Pooling and normalisation
-are the model's own. The library's trainer is not used: it needs further packages for what is a short loop.
+Owns: running that library's model with gradients, and where the tuned ones are kept. Pooling and
+normalisation are the model's own unless a pooling is asked for. The library's trainer is not used: it needs
+further packages for what is a short loop.
 """
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,63 +16,91 @@ import pyarrow as pa
 from torch import Tensor
 
 from rars.arrays import Ints
-from rars.checkpoints import located, refuse_code
 from rars.data import Dataset
+from rars.identifiers.sentences import PREFIX, Pooling, open_model
 from rars.identifiers.texts import item_texts
 from rars.identifiers.towers import TwoTowers
 
-FOLDER = "encoder"
-PREFIX = "sentence-transformers:"
+FOLDER, ITEM_FOLDER = "encoder", "item-encoder"
 
 
 class SentenceEncoder(TwoTowers):
-    """A model over the texts of a dataset.
-
-    It raises the library's own errors: open the embedder of the same name first for a one-sentence error.
-    """
+    """One model over the queries of a dataset, and the same or a second one over its items."""
 
     def __init__(
-        self, source: str, queries: pa.Array, items: pa.ChunkedArray, device: str = "cpu"
+        self,
+        model: Any,
+        queries: pa.Array,
+        items: pa.ChunkedArray,
+        *,
+        separate: bool = False,
+        cosine: bool = True,
+        device: str = "cpu",
     ) -> None:
-        from sentence_transformers import SentenceTransformer
-
         super().__init__()
-        self.device = device
-        place = located(source)
-        refuse_code(source, place)
-        self.model: Any = SentenceTransformer(place, device=device, trust_remote_code=False)
-        # An older release of the library knows the first step by another name.
-        self._read = getattr(self.model, "preprocess", None) or self.model.tokenize
+        self.device, self.cosine, self.separate = device, cosine, separate
+        self.model = model
+        # Two names of one module would be two copies in a state that is kept.
+        if separate:
+            self.item_model = copy.deepcopy(model)
         self._queries, self._items = queries, items
 
     @classmethod
-    def of(cls, dataset: Dataset, name: str, *, device: str = "cpu") -> SentenceEncoder:
-        """The model of an embedder's name."""
+    def of(
+        cls,
+        dataset: Dataset,
+        name: str,
+        *,
+        pooling: Pooling = "own",
+        max_tokens: int | None = None,
+        separate: bool = False,
+        cosine: bool = True,
+        device: str = "cpu",
+    ) -> SentenceEncoder:
+        """The model of an embedder's name; two towers start from the same weights."""
         source = name.removeprefix(PREFIX)
-        return cls(source, dataset.query_texts, item_texts(dataset), device)
+        model = open_model(source, device, pooling=pooling, max_tokens=max_tokens)
+        texts = (dataset.query_texts, item_texts(dataset))
+        return cls(model, *texts, separate=separate, cosine=cosine, device=device)
 
     def queries(self, rows: Ints) -> Tensor:
         """Vectors of queries."""
-        return self._encoded(self._queries.take(pa.array(rows)).to_pylist())
+        return self._encoded(self.model, self._queries.take(pa.array(rows)).to_pylist())
 
     def items(self, rows: Ints) -> Tensor:
         """Vectors of items."""
-        return self._encoded(self._items.take(pa.array(rows)).to_pylist())
+        model = self.item_model if self.separate else self.model
+        return self._encoded(model, self._items.take(pa.array(rows)).to_pylist())
 
     def save(self, folder: Path) -> None:
-        """Write a folder that any embedder of the library can be opened from."""
+        """Write folders that any embedder of the library can be opened from."""
         self.model.save_pretrained(str(folder / FOLDER), create_model_card=False)
+        if self.separate:
+            self.item_model.save_pretrained(str(folder / ITEM_FOLDER), create_model_card=False)
 
-    def _encoded(self, texts: list[str | None]) -> Tensor:
-        features = self._read([text or "" for text in texts])
+    def _encoded(self, model: Any, texts: list[str | None]) -> Tensor:
+        features = _reader(model)([text or "" for text in texts])
         moved = {
             name: value.to(self.device) if isinstance(value, Tensor) else value
             for name, value in features.items()
         }
-        vectors: Tensor = self.model(moved)["sentence_embedding"]
+        vectors: Tensor = model(moved)["sentence_embedding"]
         return vectors
 
 
 def tuned_name(folder: Path) -> str:
     """The embedder's name of a tuned model kept in a folder."""
     return f"{PREFIX}{folder / FOLDER}"
+
+
+def tuned_item_name(folder: Path) -> str:
+    """The embedder's name of what embeds the items: the second tower, where there is one."""
+    return f"{PREFIX}{folder / (ITEM_FOLDER if (folder / ITEM_FOLDER).exists() else FOLDER)}"
+
+
+def _reader(model: Any) -> Callable[[list[str]], dict[str, Any]]:
+    """Texts to features; an older release of the library knows this step by another name."""
+    found: Callable[[list[str]], dict[str, Any]] = (
+        getattr(model, "preprocess", None) or model.tokenize
+    )
+    return found

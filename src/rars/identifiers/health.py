@@ -53,6 +53,8 @@ class Health:
     distinct: int
     collision_rate: float
     """Share of the items that do not have their identifier for themselves."""
+    gini: float
+    """Of items per identifier: one of FORGE's two measures."""
     leaves: dict[int, int]
     """Number of identifiers by how many items they hold."""
     depths: tuple[DepthHealth, ...]
@@ -110,6 +112,7 @@ def measure_health(codes: Codes, sizes: Sequence[int]) -> Health:
         items=len(codes),
         distinct=len(counts),
         collision_rate=float(counts[counts > 1].sum() / max(len(codes), 1)),
+        gini=gini(counts),
         leaves=dict(zip(held.tolist(), leaves.tolist(), strict=True)),
         depths=tuple(_depth(codes, depth, size) for depth, size in enumerate(sizes)),
     )

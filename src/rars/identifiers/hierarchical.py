@@ -5,7 +5,8 @@ something only under its prefix: child 3 of one node has nothing to do with chil
 the vectors stand for.
 
 Level l holds the centroids of all its nodes, ordered by parent; the children of node p of the level above
-are rows ``starts[l][p] : starts[l][p + 1]``. The root is the only node above level 0.
+are rows ``starts[l][p] : starts[l][p + 1]``. The root is the only node above level 0. A node without children
+ends the identifiers that reach it (``VariableTree``).
 """
 
 from __future__ import annotations
@@ -54,14 +55,16 @@ class HierarchicalQuantizer:
         return int(self.centroids[0].shape[1])
 
     def encode(self, vectors: Floats) -> Codes:
-        """Codes of each vector, (n, depth): at every node the nearest child."""
+        """Codes of each vector, (n, depth): at every node the nearest child; -1 after a node without any."""
         check_width(self, vectors)
-        codes = np.zeros((len(vectors), len(self.branching)), dtype=np.int32)
+        codes = np.full((len(vectors), len(self.branching)), -1, dtype=np.int32)
         nodes = np.zeros(len(vectors), dtype=np.int64)
-        for level in range(len(self.branching)):
-            for rows, distances in self._by_node(vectors, nodes, level):
+        going = np.arange(len(vectors))
+        for level, starts in enumerate(self.starts):
+            going = going[starts[nodes[going] + 1] > starts[nodes[going]]]
+            for rows, distances in self._by_node(vectors, nodes, level, going):
                 codes[rows, level] = distances.argmin(axis=1)
-            nodes = self.starts[level][nodes] + codes[:, level]
+            nodes[going] = starts[nodes[going]] + codes[going, level]
         return codes
 
     def place_new(self, count: int, taken: Codes) -> Codes:
@@ -74,7 +77,7 @@ class HierarchicalQuantizer:
         last = len(self.branching) - 1
         nodes, _ = self._descend(codes[:, :last])
         out = np.full((len(vectors), self.branching[last]), np.inf)
-        for rows, distances in self._by_node(vectors, nodes, last):
+        for rows, distances in self._by_node(vectors, nodes, last, np.arange(len(vectors))):
             out[rows, : distances.shape[1]] = distances
         return out
 
@@ -95,6 +98,10 @@ class HierarchicalQuantizer:
             nodes, reached = self._descend(codes[:, : level + 1])
             out[reached] = self.centroids[level][nodes[reached]]
         return out
+
+    def decode(self, codes: Codes) -> Points:
+        """The same: centroids live in the embedder's space."""
+        return self.reconstruct(codes)
 
     def similarities(self, vectors: Floats, codes: Codes) -> Points:
         """Vectors (q, input) times the deepest centroid each identifier reaches, (q, n)."""
@@ -135,15 +142,23 @@ class HierarchicalQuantizer:
         return nodes, reached
 
     def _by_node(
-        self, vectors: Floats, nodes: Longs, level: int
+        self, vectors: Floats, nodes: Longs, level: int, going: Longs
     ) -> Iterator[tuple[Longs, Distances]]:
-        """Rows that are at the same node, with their distances to that node's children."""
-        groups = grouped(nodes)
+        """Rows among ``going`` that are at the same node, with their distances to that node's children."""
+        groups = grouped(nodes[going])
         for start, count in zip(groups.starts, groups.counts, strict=True):
-            rows = groups.order[start : start + count]
+            rows = going[groups.order[start : start + count]]
             node = nodes[rows[0]]
             children = self.centroids[level][slice(*self.starts[level][node : node + 2])]
             yield rows, _distances(vectors, rows, children.astype(np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class VariableTree(HierarchicalQuantizer):
+    """A tree of centroids whose branches may end at any depth."""
+
+    kind: ClassVar[str] = "variable tree"
+    variable_length: ClassVar[bool] = True
 
 
 def fit_hierarchical_kmeans(
@@ -170,8 +185,8 @@ def fit_hierarchical_kmeans(
         for node, (start, count) in enumerate(zip(groups.starts, groups.counts, strict=True)):
             rows = groups.order[start : start + count]
             children = max(1, min(width, int(count) // per_child))
-            drawn = _drawn(rows, points * width, seed + level, node)
-            book, chosen = _split(vectors, rows, drawn, children, seed + level, iterations)
+            drawn = drawn_rows(rows, points * width, seed + level, node)
+            book, chosen = split(vectors, rows, drawn, children, seed + level, iterations)
             books.append(book)
             following[rows] = pointers[-1] + chosen
             pointers.append(pointers[-1] + len(book))
@@ -210,7 +225,7 @@ def induce_categories(
     return codes
 
 
-def _split(
+def split(
     vectors: Floats, rows: Longs, drawn: Longs, children: int, seed: int, iterations: int
 ) -> tuple[Points, Longs]:
     """Centroids of one node's children and the child of each of its rows, clustered on ``drawn``."""
@@ -222,7 +237,8 @@ def _split(
     return book[used], chosen
 
 
-def _drawn(rows: Longs, most: int, seed: int, node: int) -> Longs:
+def drawn_rows(rows: Longs, most: int, seed: int, node: int) -> Longs:
+    """At most ``most`` of a node's rows, drawn without repetition, in their order."""
     if len(rows) <= most:
         return rows
     picked = np.random.default_rng([seed, node]).choice(len(rows), most, replace=False)

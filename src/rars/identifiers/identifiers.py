@@ -8,7 +8,7 @@ taken, so ten at once get what ten calls with one item each would give them.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,21 +19,26 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rars import artifacts
-from rars.arrays import Codes, Floats, Longs
-from rars.config import IdentifierSettings, checked
+from rars.arrays import Codes, Floats
+from rars.config import IdentifierSettings, ModelSettings, checked, part
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers import collisions, placement
 from rars.identifiers.categories import LEVELS, catalogue_categories
+from rars.identifiers.collisions import DistancesOf
 from rars.identifiers.embed import item_vectors
 from rars.identifiers.health import Health, check_health, measure_health
+from rars.identifiers.learner import Fitted
 from rars.identifiers.learners import LEARNERS, Scene
 from rars.identifiers.maps import Maps
-from rars.identifiers.quantizer import Distances, Quantizer
+from rars.identifiers.own import ItemEncoder
+from rars.identifiers.policies import POLICIES, Crowd, Newcomers, Resolution, resolve
+from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.quantizers import load_quantizer, save_quantizer
+from rars.identifiers.texts import item_texts
 from rars.progress import SILENT, Tell
 
 KIND = "identifiers"
+ENCODER = "encoder"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +59,28 @@ class Identifiers:
     """Items sharing an identifier before and after the policy, and how many moved."""
     maps: Maps | None = None
     """What turns the embedder's vectors, where the identifiers were fitted to judgments."""
+    encoder: ItemEncoder | None = None
+    """The model's own encoder, where the identifiers are made of its vectors."""
 
     @property
     def depth(self) -> int:
         """Codes per identifier."""
         return len(self.sizes)
 
-    def query_space(self, vectors: Floats) -> Floats:
+    def query_space(self, vectors: Floats, texts: Sequence[str] | None = None) -> Floats:
         """The embedder's vectors of queries, as the identifiers see them."""
+        if self.encoder is not None:
+            return self.encoder.embed(vectors, texts or ())
+        return self.read_space(vectors)
+
+    def read_space(self, vectors: Floats) -> Floats:
+        """The embedder's vectors of queries, as a model reads them beside the words."""
         return vectors if self.maps is None else self.maps.queries(vectors)
 
-    def item_space(self, vectors: Floats) -> Floats:
-        """The embedder's vectors of items, as the identifiers see them."""
+    def item_space(self, vectors: Floats, texts: Callable[[], Sequence[str]] = tuple) -> Floats:
+        """The embedder's vectors of items, as the identifiers see them; ``texts`` only where they count."""
+        if self.encoder is not None:
+            return self.encoder.embed(vectors, texts())
         return vectors if self.maps is None else self.maps.items(vectors)
 
     def health(self) -> Health:
@@ -84,22 +99,16 @@ class Identifiers:
             count = 0 if vectors is None else len(vectors)
             raise RarsError(f"{len(new)} new items need as many vectors, not {count}.")
         codes = self.quantizer.encode(vectors)
-        match self.settings.collisions:
-            case "share":
-                return codes
-            case "suffix":
-                return self._suffixed(codes)
-            case "repair":
-                return self._settled(codes, vectors, limit=1, full="nearest")
-            case "cap":
-                codes = self._settled(codes, vectors, limit=self.settings.cap, full="refuse")
-        if (codes[:, -1] < 0).any():
-            name = new[int(codes[:, -1].argmin())].as_py()
-            raise RarsError(
-                f"Item {name!r} finds no room: all last codes under its prefix hold "
-                f"{self.settings.cap} items; learn the identifiers again with larger sizes."
+        return POLICIES[self.settings.collisions].place(
+            Newcomers(
+                codes=codes,
+                kept=self.codes,
+                sizes=self.sizes,
+                distances_of=_distances(self.quantizer, vectors, codes),
+                settings=self.settings,
+                ids=list(ids),
             )
-        return codes
+        )
 
     def added(self, vectors: Floats | None, ids: Sequence[str]) -> Identifiers:
         """The same identifiers with new items at the end."""
@@ -115,6 +124,10 @@ class Identifiers:
             save_quantizer(self.quantizer, draft.folder / "quantizer")
             if self.maps is not None:
                 self.maps.save(draft.folder)
+            if self.encoder is not None:
+                (draft.folder / ENCODER).mkdir()
+                self.encoder.save(draft.folder / ENCODER)
+                draft.meta["encoder"] = True
             draft.meta.update(
                 maps=self.maps is not None,
                 settings=self.settings.model_dump(mode="json"),
@@ -150,24 +163,12 @@ class Identifiers:
             dataset=meta["dataset"],
             report=meta["report"],
             maps=Maps.load(artifact.folder) if meta.get("maps") else None,
+            encoder=(
+                part("own encoder", ENCODER).load(artifact.folder / ENCODER)
+                if meta.get("encoder")
+                else None
+            ),
         )
-
-    def _suffixed(self, codes: Codes) -> Codes:
-        """The lowest free suffix; where all are taken, the one that fewest items share."""
-        moving = np.column_stack([codes, np.full(len(codes), -1, dtype=np.int32)])
-        places = np.arange(self.sizes[-1], dtype=np.float64)
-
-        def cost(rows: Longs) -> Distances:
-            return np.tile(places, (len(rows), 1))
-
-        moving[:, -1] = placement.settle(self.codes, moving, cost, limit=1, full="emptiest")
-        return moving
-
-    def _settled(self, codes: Codes, vectors: Floats, *, limit: int, full: placement.Full) -> Codes:
-        distances = _distances(self.quantizer, vectors, codes)
-        settled = codes.copy()
-        settled[:, -1] = placement.settle(self.codes, codes, distances, limit=limit, full=full)
-        return settled
 
 
 def learn_identifiers(
@@ -175,6 +176,7 @@ def learn_identifiers(
     settings: IdentifierSettings,
     *,
     vectors: Floats | None = None,
+    model: ModelSettings | None = None,
     cache: Path | None = None,
     device: str = "cpu",
     tell: Tell = SILENT,
@@ -182,7 +184,8 @@ def learn_identifiers(
     """Embed the items, fit their vectors to the judgments if asked, fit the learner, encode, resolve
     collisions.
 
-    ``vectors`` are the items' where they are there already, as the embedder would make them.
+    ``vectors`` are the items' where they are there already, as the embedder would make them; ``model`` is
+    what a recipe's own encoder is made like, where the vectors are to be its own.
     """
     if not dataset.n_items:
         raise RarsError(f"{dataset.where} has no items to learn identifiers for.")
@@ -201,17 +204,26 @@ def learn_identifiers(
     categories = None
     if learner.reads_categories(settings.own):
         categories = catalogue_categories(dataset, LEVELS, lambda: frozen()[0], settings.seed)
-    points, digest, maps = None, "", None
+    points, digest = None, ""
+    maps: Maps | None = None
+    encoder: ItemEncoder | None = None
     if learner.needs_vectors:
         points, digest = frozen()
-        maps = _fitted(dataset, settings, points, cache=cache, device=device, tell=tell)
+        fitting: dict[str, Any] = {"cache": cache, "device": device, "tell": tell}
+        if settings.fit is not None and settings.fit.by == "encoder":
+            encoder = _own(dataset, settings, points, model or ModelSettings(), **fitting)
+        else:
+            maps = _fitted(dataset, settings, points, **fitting)
+        if encoder is not None:
+            points = encoder.embed(points, item_texts(dataset).to_pylist())
         points = points if maps is None else maps.items(points)
     elif settings.fit is not None:
         tell.say(f"The learner {settings.learner!r} reads no vectors: there is nothing to fit.")
     with tell.stage("identifiers") as advance:
         scene = Scene(dataset, points, categories, settings.sizes, settings.seed, device, advance)
-        quantizer = learner.fit(scene, settings.own)
-        resolved = _resolved(quantizer, scene, settings)
+        fitted = learner.fit(scene, settings.own)
+        quantizer, codes = fitted if isinstance(fitted, Fitted) else (fitted, None)
+        resolved = _resolved(quantizer, codes, scene, settings)
     return Identifiers(
         item_ids=dataset.item_ids,
         codes=resolved.codes,
@@ -222,7 +234,27 @@ def learn_identifiers(
         dataset=dataset.digest,
         report={"before": resolved.before, "after": resolved.after, "moved": resolved.moved},
         maps=maps,
+        encoder=encoder,
     )
+
+
+def _own(
+    dataset: Dataset,
+    settings: IdentifierSettings,
+    vectors: Floats,
+    model: ModelSettings,
+    **rest: Any,
+) -> ItemEncoder | None:
+    found: ItemEncoder | None = part("own encoder", ENCODER).learn(
+        dataset,
+        settings.embedder,
+        settings.fit,
+        model,
+        items=vectors,
+        seed=settings.seed,
+        **rest,
+    )
+    return found
 
 
 def _fitted(
@@ -251,28 +283,30 @@ def _fitted(
 
 
 def _resolved(
-    quantizer: Quantizer, scene: Scene, settings: IdentifierSettings
-) -> collisions.Resolution:
-    """The codes of a catalogue, after the collision policy."""
-    sizes, policy = quantizer.sizes, settings.collisions
+    quantizer: Quantizer, codes: Codes | None, scene: Scene, settings: IdentifierSettings
+) -> Resolution:
+    """The codes of a catalogue after the collision policy; ``codes`` are the learner's, where it gave any."""
+    sizes = quantizer.sizes
     if not quantizer.takes_vectors:
         nobody = np.empty((0, len(sizes)), dtype=np.int32)
-        codes = quantizer.place_new(scene.dataset.n_items, nobody)
-        return collisions.Resolution(codes, sizes, 0, 0, 0)
-    if quantizer.variable_length and policy != "share":
+        placed = quantizer.place_new(scene.dataset.n_items, nobody)
+        return Resolution(placed, sizes, 0, 0, 0)
+    if quantizer.variable_length and not POLICIES[settings.collisions].any_length:
+        able = " or ".join(repr(name) for name, one in POLICIES.items() if one.any_length)
         raise RarsError(
-            f"identifiers.collisions = {policy!r} needs identifiers of one length, which those of the "
-            f"learner {settings.learner!r} are not; use 'share'."
+            f"identifiers.collisions = {settings.collisions!r} needs identifiers of one length, which "
+            f"those of the learner {settings.learner!r} are not; use {able}."
         )
-    codes = quantizer.encode(scene.points)
+    if codes is None:
+        codes = quantizer.encode(scene.points)
     check_health(measure_health(codes[:, :1], sizes[:1]))
     distances = _distances(quantizer, scene.points, codes)
-    resolved = collisions.resolve(policy, codes, sizes, distances, limit=settings.cap)
+    resolved = resolve(Crowd(codes, sizes, distances, settings, scene.dataset))
     check_health(measure_health(resolved.codes, resolved.sizes))
     return resolved
 
 
-def _distances(quantizer: Quantizer, vectors: Floats, codes: Codes) -> collisions.DistancesOf:
+def _distances(quantizer: Quantizer, vectors: Floats, codes: Codes) -> DistancesOf:
     return lambda rows: quantizer.last_distances(vectors[rows], codes[rows])
 
 

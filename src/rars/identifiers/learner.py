@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from rars.arrays import Points
+from rars.arrays import Codes, Points
 from rars.config import Section
 from rars.data import Dataset
 from rars.identifiers.quantizer import Quantizer
@@ -42,11 +42,18 @@ class Scene:
         return self.vectors
 
 
+class Fitted(NamedTuple):
+    """A quantiser, and the codes of the catalogue (n, depth) where they do not follow from vectors alone."""
+
+    quantizer: Quantizer
+    codes: Codes
+
+
 @dataclass(frozen=True)
 class Learner:
     """A way to fit a quantiser.
 
-    ``fit``               (scene, settings) -> quantiser; the settings are of the class ``settings``
+    ``fit``               (scene, settings) -> quantiser, or ``Fitted``; settings of the class ``settings``
     ``defaults``          what ``[identifiers]`` uses where a recipe says nothing: ``sizes``, ``collisions``
     ``needs_vectors``     true whenever the quantiser takes vectors
     ``needs_categories``  always or never; or as the settings say
@@ -54,7 +61,7 @@ class Learner:
 
     about: str
     settings: type[Section]
-    fit: Callable[[Scene, Any], Quantizer]
+    fit: Callable[[Scene, Any], Quantizer | Fitted]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     takes_sizes: bool = True
     needs_vectors: bool = True

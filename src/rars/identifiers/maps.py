@@ -33,11 +33,11 @@ class Maps:
 
     def queries(self, vectors: Points) -> Points:
         """Turned query vectors, (n, dim)."""
-        return _turned(vectors, self.query)
+        return turned(vectors, self.query)
 
     def items(self, vectors: Points) -> Points:
         """Turned item vectors, (n, dim)."""
-        return _turned(vectors, self.item)
+        return turned(vectors, self.item)
 
     def save(self, folder: Path) -> None:
         """Write both maps into a folder."""
@@ -66,11 +66,12 @@ class Maps:
         return found
 
 
-def _turned(vectors: Points, matrix: Points) -> Points:
-    turned = np.empty(vectors.shape, dtype=np.float32)
+def turned(vectors: Points, matrix: Points) -> Points:
+    """Z = x + x W at length one, (n, dim)."""
+    found = np.empty(vectors.shape, dtype=np.float32)
     for start in range(0, len(vectors), _ROWS):
         block = np.asarray(vectors[start : start + _ROWS], dtype=np.float32)
         block = block + block @ matrix
         length = np.linalg.norm(block, axis=1, keepdims=True)
-        turned[start : start + _ROWS] = block / np.maximum(length, 1e-12)
-    return turned
+        found[start : start + _ROWS] = block / np.maximum(length, 1e-12)
+    return found

@@ -102,6 +102,10 @@ class RandomDigits:
         """Not possible, as ``encode``."""
         raise RarsError("Random digits have no codewords to rebuild a vector from.")
 
+    def decode(self, codes: Codes) -> Points:
+        """Not possible: digits stand for nothing."""
+        return self.reconstruct(codes)
+
     def similarities(self, vectors: Floats, codes: Codes) -> Points:
         """Not possible, as ``encode``."""
         raise RarsError("Random digits have no codewords to compare a vector with.")

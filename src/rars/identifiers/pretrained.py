@@ -11,7 +11,7 @@ from typing import Any
 
 from rars import artifacts
 from rars.checkpoints import NO_CODE, reason
-from rars.errors import RarsError
+from rars.errors import RarsError, Unavailable
 
 
 def weights_digest(source: str, model: Any) -> object:
@@ -34,7 +34,7 @@ def unreachable(kind: str, source: str, error: Exception) -> RarsError:
     why = reason(error)
     if why == NO_CODE:
         return RarsError(f"Embedder '{kind}:{source}' cannot be loaded: {why}.")
-    return RarsError(
+    return Unavailable(
         f"Embedder '{kind}:{source}' cannot be loaded: it is neither a folder with a checkpoint nor a "
         f"model that the hub gave us ({why})."
     )

@@ -9,12 +9,32 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rars.config import TermSettings
-from rars.identifiers import codebook, reconstruction
+from rars.identifiers import (
+    category_constraint,
+    cluster_scale,
+    codebook,
+    dispersion,
+    grade_triplets,
+    hyperbolic,
+    pair_contrast,
+    query_alignment,
+    query_mates,
+    reconstruction,
+)
 from rars.identifiers.step import QuantisationTerm, Step
 
 TERMS: dict[str, QuantisationTerm] = {
     "codebook": codebook.TERM,
     "reconstruction": reconstruction.TERM,
+    "query-mates": query_mates.TERM,
+    "grade-triplets": grade_triplets.TERM,
+    "query-alignment": query_alignment.TERM,
+    "category-constraint": category_constraint.TERM,
+    "cluster-scale": cluster_scale.TERM,
+    "dispersion": dispersion.TERM,
+    "pair-contrast": pair_contrast.TERM,
+    "hyperbolic-codebook": hyperbolic.CODEBOOK,
+    "hyperbolic-reconstruction": hyperbolic.RECONSTRUCTION,
 }
 
 

@@ -63,6 +63,9 @@ class Quantizer(Protocol):
     def reconstruct(self, codes: Codes) -> Points:
         """The point of codeword space that each identifier stands for, (n, dim)."""
 
+    def decode(self, codes: Codes) -> Points:
+        """The vector each identifier stands for in the embedder's space, (n, input)."""
+
     def similarities(self, vectors: Floats, codes: Codes) -> Points:
         """Vectors (q, input) times the vectors that identifiers (n, depth) stand for, (q, n)."""
 

@@ -14,14 +14,19 @@ import safetensors.numpy
 
 from rars import artifacts
 from rars.errors import RarsError
-from rars.identifiers.hierarchical import HierarchicalQuantizer
+from rars.identifiers.ball import BallQuantizer
+from rars.identifiers.category_clusters import TurnedTree
+from rars.identifiers.hierarchical import HierarchicalQuantizer, VariableTree
 from rars.identifiers.naive import RandomDigits
 from rars.identifiers.quantizer import Quantizer, Tensors
 from rars.identifiers.residual import ResidualQuantizer
 
 QUANTIZERS: dict[str, type[Quantizer]] = {
     ResidualQuantizer.kind: ResidualQuantizer,
+    BallQuantizer.kind: BallQuantizer,
     HierarchicalQuantizer.kind: HierarchicalQuantizer,
+    VariableTree.kind: VariableTree,
+    TurnedTree.kind: TurnedTree,
     RandomDigits.kind: RandomDigits,
 }
 

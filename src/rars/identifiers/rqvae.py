@@ -39,6 +39,10 @@ class RqvaeSettings(Section):
     weight_decay: float = Field(default=1e-4, ge=0)
     terms: tuple[QuantisationTermSettings, ...] = Field(default_factory=_terms, min_length=1)
     """What is trained for: L = sum of weight x term. A table changes the default terms it names."""
+    curvature: float = Field(default=0.0, ge=0)
+    """Of the Poincare ball in which residuals and codewords are compared; 0: the flat space."""
+    balanced: bool = True
+    """Assign the last level by balanced transport while training, so that all its codes are used."""
     epsilon: float = Field(default=0.003, gt=0)
     """Sharpness of the balanced assignment of the last level; smaller is closer to nearest-code."""
     iterations: PositiveInt = 50

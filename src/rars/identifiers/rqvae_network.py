@@ -3,10 +3,10 @@
 Owns: the network, its start, the loop, and which epoch is kept. What comes out is a ``ResidualQuantizer``;
 nothing of torch remains in it. Ignores what is trained for: the terms (``quantisation``) say.
 
-Gradients pass the codes straight through. The last depth is assigned by balanced Sinkhorn while training,
-every other depth, and every depth afterwards, by the nearest code. Codebooks start from k-means on all
-items, level by level. Of the second half of the epochs, the one with the fewest collisions over the whole
-catalogue is kept.
+Gradients pass the codes straight through. The last depth is assigned by balanced Sinkhorn while training
+(unless ``balanced`` is off), every other depth, and every depth afterwards, by the nearest code; near is
+meant in the Poincare ball where ``curvature`` is not 0. Codebooks start from k-means on all items, level by
+level. Of the second half of the epochs, the one with the fewest collisions over the whole catalogue is kept.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from torch.nn import functional
 
 from rars.arrays import Codes, Floats, Ints, Points
 from rars.config import part
+from rars.identifiers.ball import BallQuantizer
 from rars.identifiers.keys import distinct
 from rars.identifiers.kmeans import residual_codebooks, sample
 from rars.identifiers.learner import Scene
+from rars.identifiers.poincare import ball_distances
 from rars.identifiers.residual import Mlp, ResidualQuantizer
 from rars.identifiers.rqvae import RqvaeSettings
 from rars.identifiers.sinkhorn import sinkhorn
@@ -36,8 +38,11 @@ _INIT_POINTS = 1000
 class Network(nn.Module):
     """The three parts that train: encoder, decoder, codebooks (size, dim)."""
 
-    def __init__(self, widths: Sequence[int], sizes: Sequence[int], seed: int) -> None:
+    def __init__(
+        self, widths: Sequence[int], sizes: Sequence[int], seed: int, curvature: float = 0.0
+    ) -> None:
         super().__init__()
+        self.curvature = curvature
         draw = torch.Generator().manual_seed(seed)
         self.encoder = _layers(widths, draw)
         self.decoder = _layers(widths[::-1], draw)
@@ -51,35 +56,75 @@ class Network(nn.Module):
         codes, words = [], []
         for depth, book in enumerate(self.codebooks):
             last = depth + 1 == len(self.codebooks)
-            code = assigned(residual, book.detach(), settings if last else None)
+            balanced = settings if last and settings is not None and settings.balanced else None
+            code = assigned(residual, book.detach(), balanced, self.curvature)
             word = functional.embedding(code, book)
             residual = residual - word.detach()
             codes.append(code)
             words.append(word)
         return codes, words
 
-    def step(self, scene: Scene, rows: Ints, settings: RqvaeSettings) -> Step:
-        """The items at these rows of the catalogue, as the loss terms see them."""
+    def step(
+        self,
+        scene: Scene,
+        rows: Ints,
+        settings: RqvaeSettings | None,
+        number: tuple[int, ...] = (0,),
+    ) -> Step:
+        """The items at these rows of the catalogue, as the loss terms see them.
+
+        Without settings every code is the nearest.
+        """
         batch = _batch(self, scene.points, rows)
         latent = self.encoder(batch)
         codes, words = self.quantise(latent, settings)
-        return Step(scene, rows, batch, latent, codes, words, self.decoder)
+        return Step(
+            scene,
+            rows,
+            batch,
+            latent,
+            codes,
+            words,
+            books=tuple(self.codebooks),
+            encode=self.encoder,
+            decode=self.decoder,
+            look=lambda others: self.step(scene, others, None, number),
+            number=number,
+            curvature=self.curvature,
+        )
 
 
-def loss_of(step: Step, settings: RqvaeSettings) -> Tensor:
-    """L = sum of weight x term, in the order of the settings."""
-    total = step.latent.new_zeros(())
-    for one in settings.terms:
-        total = total + one.weight * part("quantisation term", one.term).loss(step, one.own)
-    return total
+class Objective(nn.Module):
+    """L = sum of weight x term, in the order of the settings; holds what the terms train for themselves."""
+
+    def __init__(self, scene: Scene, settings: RqvaeSettings) -> None:
+        super().__init__()
+        self.weights = [one.weight for one in settings.terms]
+        self.terms = [
+            part("quantisation term", one.term).started(scene, one.own) for one in settings.terms
+        ]
+        self.trained = nn.ModuleList(one for one in self.terms if isinstance(one, nn.Module))
+
+    def forward(self, step: Step) -> Tensor:
+        """The loss of a step."""
+        total = step.latent.new_zeros(())
+        for weight, term in zip(self.weights, self.terms, strict=True):
+            total = total + weight * term(step)
+        return total
 
 
-def assigned(residual: Tensor, book: Tensor, settings: RqvaeSettings | None) -> Tensor:
+def assigned(
+    residual: Tensor, book: Tensor, settings: RqvaeSettings | None, curvature: float = 0.0
+) -> Tensor:
     """The code of each residual: the nearest, or balanced over the codes given settings."""
-    distances = (book * book).sum(1) - 2 * residual @ book.T
+    if curvature:
+        distances = ball_distances(residual, book, curvature)
+    else:
+        distances = (book * book).sum(1) - 2 * residual @ book.T
+        if settings is not None:
+            distances = distances + (residual * residual).sum(1, keepdim=True)
     if settings is None:
         return distances.argmin(1)
-    distances = distances + (residual * residual).sum(1, keepdim=True)
     plan = sinkhorn(distances, epsilon=settings.epsilon, iterations=settings.iterations)
     return plan.argmax(1)
 
@@ -88,15 +133,18 @@ def trained(scene: Scene, settings: RqvaeSettings) -> ResidualQuantizer:
     """Train on the scene's vectors, (n, input)."""
     vectors, seed = scene.points, scene.seed
     widths = [vectors.shape[1], *settings.hidden, settings.dim]
-    network = Network(widths, scene.sizes, seed).to(scene.device)
+    network = Network(widths, scene.sizes, seed, settings.curvature).to(scene.device)
     start_codebooks(network, vectors, seed)
+    objective = Objective(scene, settings).to(scene.device)
     optimizer = torch.optim.AdamW(
-        network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        [*network.parameters(), *objective.parameters()],
+        lr=settings.lr,
+        weight_decay=settings.weight_decay,
     )
     rng = np.random.default_rng(seed)
     best = -1
     for epoch in range(1, settings.epochs + 1):
-        train_epoch(network, optimizer, scene, settings, rng)
+        train_epoch(network, optimizer, objective, settings, rng, scene=scene, epoch=epoch)
         if epoch == settings.epochs or _is_measured(epoch, settings):
             found = distinct(_codes(network, vectors))
             if found > best:
@@ -114,19 +162,23 @@ def _is_measured(epoch: int, settings: RqvaeSettings) -> bool:
 def train_epoch(
     network: Network,
     optimizer: torch.optim.Optimizer,
-    scene: Scene,
+    objective: Objective,
     settings: RqvaeSettings,
     rng: np.random.Generator,
+    *,
+    scene: Scene,
+    epoch: int = 1,
 ) -> float:
     """One pass over the items in random order; returns the mean loss."""
     order = rng.permutation(len(scene.points))
     used = [torch.zeros_like(book[:, 0], dtype=torch.int64) for book in network.codebooks]
     losses = []
     for start in range(0, len(order), settings.batch):
-        step = network.step(scene, np.sort(order[start : start + settings.batch]), settings)
-        loss = loss_of(step, settings)
+        rows = np.sort(order[start : start + settings.batch])
+        step = network.step(scene, rows, settings, (epoch, start))
+        loss = objective(step)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         losses.append(loss.item())
         for counts, code in zip(used, step.codes, strict=True):
@@ -175,7 +227,10 @@ def start_codebooks(network: Network, vectors: Floats, seed: int) -> None:
 def exported(network: Network) -> ResidualQuantizer:
     """The trained parts as plain arrays."""
     books = tuple(_array(book) for book in network.codebooks)
-    return ResidualQuantizer(books, _mlp(network.encoder), _mlp(network.decoder))
+    encoder, decoder = _mlp(network.encoder), _mlp(network.decoder)
+    if network.curvature:
+        return BallQuantizer(books, encoder, decoder, network.curvature)
+    return ResidualQuantizer(books, encoder, decoder)
 
 
 @torch.no_grad()
@@ -188,7 +243,7 @@ def _revive_unused(
 ) -> None:
     residual = network.encoder(batch)
     for book, counts in zip(network.codebooks, used, strict=True):
-        code = assigned(residual, book, None)
+        code = assigned(residual, book, None, network.curvature)
         dead = counts == 0
         if dead.any():
             revive(book, dead, residual, optimizer, rng)

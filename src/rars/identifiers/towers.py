@@ -3,13 +3,14 @@
 Owns: the loss, the batches, the loop and which epoch is kept. Ignores what turns texts into vectors: anything
 with the two sides is a ``TwoTowers`` (``fitting`` has linear maps, ``encoder_tuning`` a whole model).
 
-For a pair (q, d) of a batch B with cosines s = cos(q, d) / temperature,
+For a pair (q, d) of a batch B with s = cos(q, d) / temperature (or q . d / temperature),
 
     loss(q, d) = -log [ exp s(q, d) / (exp s(q, d) + sum over d' in B, rho(q, d') = 0, of exp s(q, d')) ]
 
 weighted by mu(d|q), the pair's share of its query's relevance. Other relevant items of the query are never
-its negatives. After every epoch, and before the first, validation queries say how good it is; the best epoch
-is kept, so that tuning cannot end below where it began (on those queries).
+its negatives. ``Lessons`` says which pairs an epoch has and which further negatives a batch gets; towers with
+another loss than this one bring it themselves. After every epoch, and before the first, validation queries
+say how good it is; the best epoch is kept, so that tuning cannot end below where it began (on those queries).
 """
 
 from __future__ import annotations
@@ -60,7 +61,12 @@ class TuningSettings(Protocol):
 
 
 class TwoTowers(nn.Module):
-    """Row numbers of a dataset's queries and items to vectors (n, dim), with gradients."""
+    """Row numbers of a dataset's queries and items to vectors (n, dim), with gradients.
+
+    ``cosine``: items are ranked by the cosine, not by the inner product
+    """
+
+    cosine = True
 
     def queries(self, rows: Ints) -> Tensor:
         """Vectors of queries."""
@@ -69,6 +75,37 @@ class TwoTowers(nn.Module):
     def items(self, rows: Ints) -> Tensor:
         """Vectors of items."""
         raise NotImplementedError
+
+    def loss(self, batch: PairBatch, temperature: float) -> Tensor:
+        """What a step lowers."""
+        vectors = self.queries(batch.queries), self.items(batch.items)
+        return loss(*vectors, batch, temperature, cosine=self.cosine)
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """What an epoch is made of.
+
+    ``drawn``  one pair of every query, drawn by mu(d|q) anew each epoch, instead of all pairs by their share
+    ``hard``   further negatives (queries of the dataset, n): row numbers of items, -1 for none
+    """
+
+    drawn: bool = False
+    hard: Ints | None = None
+
+    def count(self, pairs: Pairs) -> int:
+        """Pairs in an epoch."""
+        return len(np.unique(pairs.query)) if self.drawn else len(pairs)
+
+    def epoch(self, pairs: Pairs, size: int, rng: np.random.Generator) -> Iterator[PairBatch]:
+        """The batches of one epoch."""
+        places = _draw(pairs, rng) if self.drawn else np.arange(len(pairs))
+        for chosen in _batches(places, size, rng):
+            extra = None
+            if self.hard is not None:
+                listed = self.hard[pairs.query[chosen]]
+                extra = listed[listed >= 0]
+            yield PairBatch.of(pairs, chosen, extra=extra, equal=self.drawn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +156,8 @@ class Pairs:
 class PairBatch:
     """Some pairs over the distinct queries and items among them.
 
-    ``query``, ``item`` (n,) index into ``queries`` and ``items``; ``relevant`` (queries, items)
+    ``query``, ``item`` (n,) index into ``queries`` and ``items``; ``relevant`` (queries, items).
+    ``items`` may hold further ones, that are in no pair.
     """
 
     queries: Ints
@@ -130,24 +168,35 @@ class PairBatch:
     relevant: Tensor
 
     @classmethod
-    def of(cls, pairs: Pairs, chosen: Ints) -> PairBatch:
-        """The pairs at these places."""
+    def of(
+        cls, pairs: Pairs, chosen: Ints, *, extra: Ints | None = None, equal: bool = False
+    ) -> PairBatch:
+        """The pairs at these places, with ``extra`` items; ``equal``: each counts the same."""
         queries, query = np.unique(pairs.query[chosen], return_inverse=True)
-        items, item = np.unique(pairs.item[chosen], return_inverse=True)
+        own = pairs.item[chosen]
+        items = np.unique(own if extra is None else np.concatenate([own, extra]))
+        share = pairs.share[chosen]
         return cls(
             queries,
             items,
             torch.from_numpy(query),
-            torch.from_numpy(item),
-            torch.from_numpy(pairs.share[chosen]),
+            torch.from_numpy(np.searchsorted(items, own)),
+            torch.from_numpy(np.ones_like(share) if equal else share),
             torch.from_numpy(pairs.relevant(queries, items)),
         )
 
 
-def loss(queries: Tensor, items: Tensor, batch: PairBatch, temperature: float) -> Tensor:
+def loss(
+    queries: Tensor, items: Tensor, batch: PairBatch, temperature: float, *, cosine: bool = True
+) -> Tensor:
     """The weighted mean over the pairs of a batch, of vectors (queries, dim) and (items, dim)."""
-    unit = nn.functional.normalize
-    scores = unit(queries, dim=-1) @ unit(items, dim=-1).T / temperature
+    if cosine:
+        queries, items = (nn.functional.normalize(side, dim=-1) for side in (queries, items))
+    return contrast(queries @ items.T / temperature, batch)
+
+
+def contrast(scores: Tensor, batch: PairBatch) -> Tensor:
+    """The same of scores (queries, items)."""
     device = scores.device
     others = scores.masked_fill(batch.relevant.to(device), _HIDDEN).logsumexp(dim=-1)
     own = scores[batch.query.to(device), batch.item.to(device)]
@@ -162,6 +211,7 @@ def tune(
     settings: TuningSettings,
     held: Held,
     *,
+    lessons: Lessons | None = None,
     seed: int = 0,
     advance: Advance | None = None,
 ) -> dict[str, Any]:
@@ -170,15 +220,16 @@ def tune(
     rng = np.random.default_rng([seed, 11])
     torch.manual_seed(seed)  # dropout of a pre-trained encoder
     pool = _pool(dataset, seed)
-    per_epoch = -(-len(pairs) // settings.batch)
+    taught = lessons or Lessons()
+    per_epoch = -(-taught.count(pairs) // settings.batch)
     total = settings.epochs * per_epoch
     optimizer, schedule = _optimizer(towers, settings, total)
     reached = [_quality(towers, held, pool)]
     best, kept = 0, _copied(towers)
     for epoch in range(settings.epochs):
         towers.train()
-        for step, chosen in enumerate(_batches(len(pairs), settings.batch, rng), 1):
-            _step(towers, PairBatch.of(pairs, chosen), settings.temperature, optimizer)
+        for step, batch in enumerate(taught.epoch(pairs, settings.batch, rng), 1):
+            _step(towers, batch, settings.temperature, optimizer)
             schedule.step()
             if advance:
                 advance(epoch * per_epoch + step, total)
@@ -200,7 +251,7 @@ def embedded(encode: Callable[[Ints], Tensor], rows: Ints) -> Points:
 def _step(
     towers: TwoTowers, batch: PairBatch, temperature: float, optimizer: torch.optim.Optimizer
 ) -> None:
-    value = loss(towers.queries(batch.queries), towers.items(batch.items), batch, temperature)
+    value = towers.loss(batch, temperature)
     if not torch.isfinite(value):
         raise RarsError("Fine-tuning diverged; lower its learning_rate.")
     optimizer.zero_grad(set_to_none=True)
@@ -224,10 +275,21 @@ def _optimizer(
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
 
 
-def _batches(n: int, size: int, rng: np.random.Generator) -> Iterator[Ints]:
-    order = rng.permutation(n)
-    for start in range(0, n, size):
+def _batches(places: Ints, size: int, rng: np.random.Generator) -> Iterator[Ints]:
+    order = places[rng.permutation(len(places))]
+    for start in range(0, len(order), size):
         yield order[start : start + size]
+
+
+def _draw(pairs: Pairs, rng: np.random.Generator) -> Ints:
+    """The place of one pair of every query, drawn by its share."""
+    first = np.flatnonzero(np.r_[True, np.diff(pairs.query) > 0])
+    up_to = np.cumsum(pairs.share, dtype=np.float64)
+    before = np.r_[0.0, up_to][first]
+    last = np.r_[first[1:], len(pairs)] - 1
+    wanted = before + rng.random(len(first)) * (up_to[last] - before)
+    drawn: Ints = np.clip(np.searchsorted(up_to, wanted, side="right"), first, last)
+    return drawn
 
 
 def _pool(dataset: Dataset, seed: int) -> Ints:
@@ -242,7 +304,7 @@ def _pool(dataset: Dataset, seed: int) -> Ints:
 def _quality(towers: TwoTowers, held: Held, pool: Ints) -> float:
     towers.eval()
     queries, items = embedded(towers.queries, held.queries), embedded(towers.items, pool)
-    found = nearest(queries, items, _DEPTH, cosine=True)
+    found = nearest(queries, items, _DEPTH, cosine=towers.cosine)
     return held.quality(Ranked(found.pointers, pool[found.items].astype(np.int32), found.scores))
 
 

@@ -50,7 +50,7 @@ class Refinement:
     ``edge``        (n,) which of the edges of the refinement above leads to it (at the root: its query)
     ``mass``        (n,) mu_{l-1}(u|q), times the query's weight
     ``parent``      (m,) which parent a child belongs to; non-decreasing
-    ``slot``        (m,) the child's slot
+    ``slot``        (m,) the child's slot; ``node`` (m,) its number among the tree's nodes of its depth
     ``share``       (m,) mu_l(v|u,q)
     ``pairs``       (m,) how many of the batch's (query, item) pairs pass through it, times the weight
     ``legal_start`` (n + 1,) where each parent's legal children begin in ``legal``
@@ -65,11 +65,17 @@ class Refinement:
     mass: Tensor
     parent: Tensor
     slot: Tensor
+    node: Tensor
     share: Tensor
     pairs: Tensor
     legal_start: Tensor
     legal: Tensor
     prior: Tensor | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many codes the parents have."""
+        return self.codes.shape[1]
 
     @property
     def legal_parent(self) -> Tensor:
@@ -104,6 +110,7 @@ class Candidates:
     ``query``       (m,) the query's row in the batch; non-decreasing
     ``item``        (m,) the catalogue row
     ``mass``        (m,) mu(d|q); 0 for an item that is not relevant
+    ``gain``        (m,) rho(d, q), the relevance that mu is the share of; 0 for one that is not relevant
     ``rank``        (m,) its place in the source's ranking, from 0; -1 where the source did not list it
     ``edge``        (m, L) its code at depth l is edge ``edge[:, l]`` of refinement l; -1 after its end
     ``positions``, ``visible``, ``refinements``  as in a batch
@@ -112,6 +119,7 @@ class Candidates:
     query: Tensor
     item: Tensor
     mass: Tensor
+    gain: Tensor
     rank: Tensor
     edge: Tensor
     positions: Tensor

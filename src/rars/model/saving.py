@@ -81,9 +81,13 @@ def build(
     vector: int = 0,
     embedder: str = "",
     codewords: Sequence[npt.NDArray[np.float32]] | None = None,
+    own: bool = False,
     seed: int = 0,
 ) -> Ready:
-    """A new retriever: checkpoint or fresh weights, code tables, category states, prior."""
+    """A new retriever: checkpoint or fresh weights, code tables, category states, prior.
+
+    ``own``: the codewords are parts of the model's own states, and stand in its space already.
+    """
     torch.manual_seed(seed)
     made = _backbone(settings, tokenizer.size)
     offline = settings.backbone in backbones.PRESETS
@@ -109,7 +113,7 @@ def build(
             for level, parents in enumerate(categories.parents):
                 model.categories.parents(level).copy_(torch.from_numpy(np.array(parents)))
         if codewords is not None:
-            _use_codewords(model, codewords, aligned=settings.aligned_codes)
+            _use_codewords(model, codewords, aligned=settings.aligned_codes, own=own)
     if settings.freeze_encoder:
         model.encoder.stack.requires_grad_(False)
     return Ready(model, tokenizer, architecture)
@@ -193,15 +197,20 @@ def _assemble(architecture: Architecture, made: backbones.Backbone) -> Identifie
 
 
 def _use_codewords(
-    model: IdentifierModel, codewords: Sequence[npt.NDArray[np.float32]], *, aligned: bool
+    model: IdentifierModel,
+    codewords: Sequence[npt.NDArray[np.float32]],
+    *,
+    aligned: bool,
+    own: bool,
 ) -> None:
     """Let codebooks start the prior and (``aligned``) the code tables.
 
     One random map takes codeword space to the model's width: for the tables and, where the query's own vector
-    lives in codeword space, for the tokens made from it, so that both speak of the same directions.
+    lives in codeword space, for the tokens made from it, so that both speak of the same directions. Codewords
+    that are the model's own need no map.
     """
     dim, width = codewords[0].shape[1], model.decoder.width
-    shared = torch.randn(dim, width)
+    shared = torch.eye(dim) if own else torch.randn(dim, width)
     outputs: Any = model.code_outputs
     inputs: Any = model.code_inputs
     for depth, size in enumerate(model.slots):
@@ -217,5 +226,5 @@ def _use_codewords(
             if depth < len(inputs):
                 inputs[depth].weight[: len(words)] = mapped
     reader = model.encoder.from_vector
-    if aligned and reader is not None and reader.in_features == dim:
+    if aligned and not own and reader is not None and reader.in_features == dim:
         reader.weight[:width] = shared.T

@@ -20,6 +20,9 @@ from rars.objectives import (
     decoder_soft,
     full_sid,
     grouped,
+    margin_ranking,
+    position_aware,
+    prefix_ranking,
     sampled_tree,
     tree,
 )
@@ -33,4 +36,7 @@ TERMS: dict[str, Term] = {
     "decoder-soft": decoder_soft.TERM,
     "category-class": category_class.TERM,
     "category-contrast": category_contrast.TERM,
+    "position-aware": position_aware.TERM,
+    "margin-ranking": margin_ranking.TERM,
+    "prefix-ranking": prefix_ranking.TERM,
 }

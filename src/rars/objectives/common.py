@@ -23,6 +23,7 @@ from rars.config import NoSettings, Section
 from rars.model.batch import Batch, Candidates, Refinement
 from rars.model.categories import CategoryStates
 from rars.model.identifier_model import IdentifierModel, Pass
+from rars.tree.kinship import Kin
 
 
 class Total(NamedTuple):
@@ -48,6 +49,7 @@ class Context:
     ``tree_depths``  how many depths the tree losses cover; a uniqueness suffix is left out
     ``candidates``   the lists this term asked for (``Term.candidates``)
     ``scores``       (m, L) log p(s_l | q, s_<l) of every candidate's codes; 0 after its end
+    ``logits``       (m, L) the same before they are normalised: what a search by raw logits adds up
     """
 
     normaliser: str = "depth"
@@ -57,6 +59,7 @@ class Context:
     tree_depths: int | None = None
     candidates: Candidates | None = None
     scores: Tensor | None = None
+    logits: Tensor | None = None
 
 
 class ListRequest(Section):
@@ -75,6 +78,18 @@ Codewords = Sequence[Tensor]
 """Per depth, (codes, dim) the vectors that identifiers are made of, where all prefixes share them."""
 
 
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What is known of the identifiers, for what terms keep for themselves (``Term.head``).
+
+    ``codewords``  the codebooks, where all prefixes share them
+    ``kin``        for each depth, how far apart the items below siblings are; None unless a term asks
+    """
+
+    codewords: Codewords | None = None
+    kin: Sequence[Kin] | None = None
+
+
 @dataclass(frozen=True)
 class Term:
     """A loss term as recipes list it.
@@ -86,8 +101,9 @@ class Term:
     ``siblings``    whether it needs all catalogue-legal children of relevance-bearing parents
     ``whole``       whether it reads the decoder at every relevance-bearing branch of a query; else, where
                     pairs are drawn (``training.batching``), only the way to those is decoded
-    ``head``        makes what the term trains for itself, which is dropped afterwards (the tree head), from
-                    the model, the term's settings and the identifiers' codebooks
+    ``head``        makes what the term keeps or trains for itself, which is dropped afterwards (the tree
+                    head), from the model, the term's settings and what is known of the identifiers
+    ``kin``         whether its head reads how far apart the items below siblings are
     ``candidates``  the lists of further items that it wants the model to score
     """
 
@@ -99,7 +115,8 @@ class Term:
     categories: bool = False
     siblings: bool = False
     whole: bool = False
-    head: Callable[[IdentifierModel, Any, Codewords | None], nn.Module] | None = None
+    head: Callable[[IdentifierModel, Any, Ground], nn.Module] | None = None
+    kin: bool = False
     candidates: Callable[[Any], ListRequest] | None = None
 
 
@@ -134,11 +151,16 @@ def legal_mask(step: Refinement, slots: int) -> Tensor:
     return mask
 
 
-def decoder_log_probabilities(logits: Tensor, step: Refinement, normaliser: str) -> Tensor:
-    """Log p(v|q,u) (m,) of every relevance-bearing child, from the decoder's logits (n, slots)."""
+def decoder_log_softmax(logits: Tensor, step: Refinement, normaliser: str) -> Tensor:
+    """Log p(v|q,u) (n, slots) of every choice below every parent, from the decoder's logits (n, slots)."""
     if normaliser == "children":
         logits = logits.masked_fill(~legal_mask(step, logits.shape[1]), float("-inf"))
-    return torch.log_softmax(logits, dim=-1)[step.parent, step.slot]
+    return torch.log_softmax(logits, dim=-1)
+
+
+def decoder_log_probabilities(logits: Tensor, step: Refinement, normaliser: str) -> Tensor:
+    """Log p(v|q,u) (m,) of every relevance-bearing child, from the decoder's logits (n, slots)."""
+    return decoder_log_softmax(logits, step, normaliser)[step.parent, step.slot]
 
 
 def negative_log_likelihood(

@@ -27,7 +27,7 @@ from rars.errors import RarsError
 from rars.model.batch import Refinement
 from rars.model.identifier_model import IdentifierModel
 from rars.model.tree_head import TreeHead
-from rars.objectives.common import Codewords, Context, group_logsumexp, legal_mask
+from rars.objectives.common import Codewords, Context, Ground, group_logsumexp, legal_mask
 
 # Below this share of legal children the flat list is faster than the full matrix.
 _DENSE_FROM = 0.1
@@ -46,11 +46,9 @@ class HeadSettings(Section):
     """How its tables start: N(0, 0.02), N(0, 1), or its child embeddings from the identifiers' codebooks."""
 
 
-def tree_head(
-    model: IdentifierModel, settings: HeadSettings, codewords: Codewords | None = None
-) -> TreeHead:
+def tree_head(model: IdentifierModel, settings: HeadSettings, ground: Ground) -> TreeHead:
     """A fresh head over the model's query representation."""
-    return head_of(model.decoder.width, model.slots, settings, codewords)
+    return head_of(model.decoder.width, model.slots, settings, ground.codewords)
 
 
 def head_of(

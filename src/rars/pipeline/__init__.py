@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from rars.pipeline.identification import Identified, identify
     from rars.pipeline.indexing import index, tune
     from rars.pipeline.listing import recipe_difference, recipes
-    from rars.pipeline.studies import ambiguity, inspect, plot, representation, walk
+    from rars.pipeline.reporting import Reported, report
+    from rars.pipeline.studies import (
+        ambiguity,
+        analyze,
+        inspect,
+        plot,
+        representation,
+        settings_of,
+        studies_by_title,
+        walk,
+    )
     from rars.pipeline.training import Trained, train
 
 _HOMES = {
@@ -35,7 +45,17 @@ _HOMES = {
     "identification": ("Identified", "identify"),
     "indexing": ("index", "tune"),
     "listing": ("recipe_difference", "recipes"),
-    "studies": ("ambiguity", "inspect", "plot", "representation", "walk"),
+    "reporting": ("Reported", "report"),
+    "studies": (
+        "ambiguity",
+        "analyze",
+        "inspect",
+        "plot",
+        "representation",
+        "settings_of",
+        "studies_by_title",
+        "walk",
+    ),
     "training": ("Trained", "train"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
@@ -44,9 +64,11 @@ __all__ = [
     "Evaluation",
     "Evaluations",
     "Identified",
+    "Reported",
     "Trained",
     "add",
     "ambiguity",
+    "analyze",
     "apply",
     "compare",
     "difference",
@@ -60,8 +82,11 @@ __all__ = [
     "recipe_difference",
     "recipes",
     "remove",
+    "report",
     "representation",
     "rollback",
+    "settings_of",
+    "studies_by_title",
     "train",
     "tune",
     "update",

@@ -122,10 +122,10 @@ def find(
     if wanted is None:
         settings = recipe.identifiers
         tell.say(
-            f"Learning identifiers of {dataset.n_items:,} items: {settings.learner}, "
-            f"{' x '.join(map(str, settings.sizes)) or 'random digits'}."
+            f"Learning identifiers of {dataset.n_items:,} items: "
+            f"{', '.join(filter(None, (settings.learner, ' x '.join(map(str, settings.sizes)))))}."
         )
-        found = learn_identifiers(dataset, settings, device=device, tell=tell)
+        found = learn_identifiers(dataset, settings, model=recipe.model, device=device, tell=tell)
     else:
         found = wanted
     return Found(run, dataset, recipe, found, time.perf_counter() - start, True, source)

@@ -9,6 +9,8 @@ A figure that goes into the run is drawn under the run's lock, as all that is wr
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,29 +19,42 @@ from typing import Any
 from rars import locks, places
 from rars.analysis import ambiguity as branching
 from rars.analysis import curves, health, relevance_tree
+from rars.analysis.mixing import Mixing, mixing
 from rars.analysis.relevance_tree import RelevanceTree
 from rars.analysis.representation import Probe, probe
-from rars.identifiers import Health, Identifiers
+from rars.analysis.studies import STUDIES, study
+from rars.analysis.study import Scene, Study
+from rars.analysis.writing import Analysed, write
+from rars.arrays import Floats
+from rars.data import Dataset
+from rars.errors import RarsError
+from rars.evaluation.tables import html
+from rars.identifiers import Health, Identifiers, item_vectors
+from rars.identifiers.sizes import proposed_sizes
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.tree import PrefixTree
 
-STUDIES = {
-    "ambiguity": "where relevance branches on the way down the identifiers",
-    "representation": "how well a fresh tree head reads the branching off the finished encoder",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Inspected:
-    """How healthy a run's identifiers are, and what recall they keep without any training."""
+    """How healthy a run's identifiers are, what recall they keep without any training, and where they part
+    from meaning: prefixes that mix unrelated items, queries whose relevance is torn apart.
+    """
 
     run: Run
     identifiers: Identifiers
     health: Health
     split: str
     untrained_recall: float | None
+    hit_rate: float | None
+    mixing: Mixing
     plot: Path
+
+    @property
+    def proposed_sizes(self) -> tuple[int, ...]:
+        """Code sizes that would give this catalogue the paper's shape of tree."""
+        return proposed_sizes(self.health.items)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -48,12 +63,15 @@ class Inspected:
             "learner": self.identifiers.settings.learner,
             "collisions": dict(self.identifiers.report),
             "untrained_recall_at_100": self.untrained_recall,
+            "embedding_hit_rate_at_50": self.hit_rate,
             "health": self.health.as_dict(),
+            "sizes_of_the_papers_shape": list(self.proposed_sizes),
+            "mixing": self.mixing.as_dict(),
             "plot": str(self.plot),
         }
 
     def _repr_html_(self) -> str:
-        return self.health._repr_html_()
+        return html(self.health.table(), *self.mixing.tables())
 
 
 def inspect(
@@ -63,11 +81,25 @@ def inspect(
     run = Run.of(run, generative=True)
     path = _figure(plot, run.results / "identifiers.png")
     found = Identifiers.load(run.folder / "identifiers")
-    measured = found.health()
-    recall = health.untrained(run.dataset(), found, split)
-    with _allowed(run, path):
+    measured, dataset = found.health(), run.dataset()
+    recall = health.untrained(dataset, found, split)
+    hits = health.embedding_hit_rate(dataset, found, split)
+    parted = mixed(dataset, found, split)
+    with allowed(run, path):
         health.draw(measured, path)
-    return Inspected(run, found, measured, split, recall, path)
+    return Inspected(run, found, measured, split, recall, hits, parted, path)
+
+
+def mixed(dataset: Dataset, identifiers: Identifiers, split: str) -> Mixing:
+    """Which prefixes mix unrelated items, and which queries' relevance the tree tears apart."""
+
+    def vectors() -> Floats | None:
+        if not identifiers.embedder:
+            return None
+        frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+        return identifiers.item_space(frozen)
+
+    return mixing(dataset, PrefixTree.build(identifiers.codes), split, vectors=vectors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +136,7 @@ def ambiguity(
     run = Run.of(run, generative=True)
     path = _figure(plot, run.results / f"ambiguity-{split}.png")
     found = branching.profile(run.dataset(), tree_of(run), split, relevance)
-    with _allowed(run, path):
+    with allowed(run, path):
         branching.draw(found, path)
     return Branching(run, found, path)
 
@@ -115,11 +147,54 @@ def representation(run: Run | str | Path, *, tell: Tell = SILENT) -> Probe:
         return probe(Run.of(run, generative=True), advance)
 
 
+def analyze(
+    run: Run | str | Path,
+    name: str | Study,
+    *,
+    changes: Sequence[str] = (),
+    split: str | None = None,
+    seed: int | None = None,
+    against: Run | str | Path | None = None,
+    out: Path | None = None,
+    tell: Tell = SILENT,
+) -> Analysed:
+    """Make a study of a run; numbers, tables and figures go to its ``results/NAME``, or to ``out``.
+
+    ``name`` is one of ``rars.analysis.studies.STUDIES``, or a study of your own; ``changes`` are its
+    settings, such as ``"assignments=99"``; ``against`` is a second run, for studies that compare two.
+    """
+    chosen = study(name) if isinstance(name, str) else name
+    settings = chosen.asked(changes, split=split, seed=seed)
+    run = Run.of(run, generative=True)
+    if against is not None and len(chosen.trains) < 2:
+        raise RarsError(f"--against does not concern the study {chosen.name}.")
+    other = None if against is None else Run.of(against, generative=True)
+    folder = run.results / chosen.name if out is None else places.target(out)
+    dataset = run.dataset()
+    scene = Scene(dataset.name, dataset, tree_of(run), run, other)
+    began = time.perf_counter()
+    result = chosen.run([scene], settings, tell)
+    made = Analysed(chosen, settings, [scene], result, time.perf_counter() - began, folder)
+    with allowed(run, folder):
+        write(made)
+    return made
+
+
+def studies_by_title() -> dict[str, str]:
+    """Every study of a run that has a command, with the question it answers."""
+    return {name: one.title for name, one in STUDIES.items()}
+
+
+def settings_of(name: str) -> dict[str, Any]:
+    """The settings of a study, with their defaults."""
+    return study(name).settings().model_dump(mode="json")
+
+
 def plot(run: Run | str | Path, *, out: Path | None = None) -> dict[str, Any]:
     """Draw the loss curves of a run."""
     run = Run.of(run, generative=True)
     path = _figure(out, run.results / "training.png")
-    with _allowed(run, path):
+    with allowed(run, path):
         return curves.draw(run.folder / "journal.jsonl", path, curves.titles(run.recipe()))
 
 
@@ -134,7 +209,7 @@ def _figure(asked: Path | None, usual: Path) -> Path:
     return usual if asked is None else places.named(asked, "A figure")
 
 
-def _allowed(run: Run, path: Path) -> AbstractContextManager[None]:
+def allowed(run: Run, path: Path) -> AbstractContextManager[None]:
     """The right to write a figure: the run's lock, if it is to be in the run."""
     inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(run.folder))
     return locks.held(run.folder) if inside else nullcontext()

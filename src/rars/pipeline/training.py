@@ -237,7 +237,7 @@ class _Training:
             tree_depths=prepared.tree_depths,
             normaliser=recipe.model.normaliser,
             alone=beside,
-            codewords=prepared.codewords,
+            ground=prepared.ground,
         )
         plan = loop.Plan(
             data=prepared.weighted(phase.loop),
@@ -256,7 +256,7 @@ class _Training:
         )
         held = self._held_out() if beside else None
         chooses = phase.loop.keep == "best" and len(self.dataset.positives("validation")[0]) > 0
-        engine = Engine.of(prepared.ready, self.identifiers) if chooses else None
+        engine = self._engine() if chooses else None
 
         def validate(found: IdentifierModel) -> float:
             assert engine is not None
@@ -286,11 +286,15 @@ class _Training:
         again = prepare(self.dataset, self.identifiers, self.recipe)
         self.prepared.ready.model.load_state_dict(again.ready.model.state_dict())
 
+    def _engine(self) -> Engine:
+        """What searches with the model as it is, by the score that the recipe searches with."""
+        return Engine.of(self.prepared.ready, self.identifiers, score=self.recipe.search.score)
+
     def _rankers(self, model: IdentifierModel) -> Mapping[str, Ranker]:
         """What candidates can be mined with: the model as it is now, and words."""
         from rars.baselines.bm25 import Bm25
 
-        engine = Engine.of(self.prepared.ready, self.identifiers)
+        engine = self._engine()
 
         def beam(texts: Sequence[str], k: int) -> list[Ints]:
             with torch.inference_mode():

@@ -211,7 +211,7 @@ def _embedded(identifiers: Identifiers, new: pa.Table, advance: Advance | None) 
         blocks.append(np.array(embedder.embed(texts[start : start + 1024]), dtype=np.float32))
         if advance:
             advance(min(start + 1024, len(texts)), len(texts))
-    return identifiers.item_space(np.concatenate(blocks))
+    return identifiers.item_space(np.concatenate(blocks), lambda: texts)
 
 
 def _categorised(

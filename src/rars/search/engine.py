@@ -29,19 +29,20 @@ _BATCH = 32
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """A model, what reads its queries, and the tree it searches."""
+    """A model, what reads its queries, the tree it searches, and what a code adds to a path."""
 
     ready: Ready
     tree: PrefixTree
     reader: QueryReader
     measure: PriorMeasure | None = None
+    score: str = "probability"
 
     @classmethod
-    def of(cls, ready: Ready, identifiers: Identifiers) -> Engine:
+    def of(cls, ready: Ready, identifiers: Identifiers, *, score: str = "probability") -> Engine:
         """Open what the model needs to read a query."""
         tree = PrefixTree.build(identifiers.codes)
         measure = measure_of(ready, tree)
-        return cls(ready, tree, QueryReader.of(ready, identifiers), measure)
+        return cls(ready, tree, QueryReader.of(ready, identifiers), measure, score)
 
     def search(
         self,
@@ -77,6 +78,7 @@ class Engine:
             width=width,
             guide=Guide(
                 normaliser=self.ready.architecture.normaliser,
+                score=self.score,
                 prior=prior_of_nodes(model, self.measure, projected),
             ),
         )

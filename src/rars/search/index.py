@@ -23,7 +23,7 @@ from rars import artifacts, locks
 from rars.arrays import Bools, Ints, Points
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
-from rars.identifiers import Identifiers, item_vectors
+from rars.identifiers import Identifiers, item_texts, item_vectors
 from rars.model import saving
 from rars.progress import Advance
 from rars.runs import Run
@@ -272,7 +272,7 @@ def build_index(run: Run, *, advance: Advance | None = None) -> str:
     vectors = None
     if QueryReader.of(ready, identifiers).embeds:
         frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
-        vectors = identifiers.item_space(frozen)
+        vectors = identifiers.item_space(frozen, lambda: item_texts(dataset).to_pylist())
     items = dataset.item_store.source
     assert isinstance(items, Path)  # a run keeps the folder of its dataset
     change = Change("build", identifiers, categories, items, vectors)

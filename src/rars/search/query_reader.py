@@ -39,6 +39,8 @@ class QueryReader:
     """What the embedder's digest must be; empty if any will do."""
     maps: Maps | None = None
     """What turns its vectors, where the identifiers were fitted to judgments."""
+    own: bool = False
+    """Whether items have vectors of the model's own encoder, which the embedder's cannot be compared with."""
 
     @classmethod
     def of(cls, ready: Ready, identifiers: Identifiers) -> QueryReader:
@@ -48,12 +50,13 @@ class QueryReader:
         needed = ready.architecture.vector or ready.architecture.prior
         digest = identifiers.embedder if usable else ""
         name = name if usable or needed else ""
-        return cls(ready, identifiers.quantizer, name, digest, identifiers.maps)
+        own = identifiers.encoder is not None
+        return cls(ready, identifiers.quantizer, name, digest, identifiers.maps, own)
 
     @property
     def embeds(self) -> bool:
         """Whether a text can be given a sentence vector in the space of the items' vectors."""
-        return bool(self.digest)
+        return bool(self.digest) and not self.own
 
     def vectors(self, texts: Sequence[str]) -> Points:
         """Sentence vectors (n, dim), in the space of the items' vectors."""

@@ -136,7 +136,13 @@ class _Visit:
         if length.isdigit() and int(length) > self._left:
             raise self._too_large()
         role = needed(scope["method"], scope["path"])
-        if role is not None and not self._asks_first():
+        if role is None:
+            # The page is for everybody to open; it shows results to those who may search.
+            try:
+                self._check_key("search")
+            except Refused as refused:
+                scope["rars.locked"] = refused
+        elif not self._asks_first():
             self._check_key(role)
             if self._key is not None:
                 scope["rars.caller"] = Caller(f"key:{self._key}", self._id)

@@ -180,6 +180,8 @@ def with_relevant(relevance: Relevance, mined: Mined, count: int) -> Mined:
 def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> CandidateLists:
     """Listed pairs (m,) as a training set of their own, so that they are packed like positives."""
     flat = Relevance.of(listed.query, listed.item, np.ones(len(listed.item)))
+    mass = _masses(relevance, flat)
+    total = np.ones(len(relevance.queries)) if relevance.total is None else relevance.total
     made = training_set(
         data.tree,
         data.vocabulary,
@@ -196,7 +198,8 @@ def packed_lists(data: TrainingSet, relevance: Relevance, listed: Mined) -> Cand
         data=made,
         start=made.pairs.start,
         item=flat.item,
-        mass=_masses(relevance, flat),
+        mass=mass,
+        gain=mass * total[flat.row],
         rank=listed.rank,
         entry=made.pairs.leaf,
     )

@@ -36,8 +36,8 @@ from rars.model.batch import Batch, Candidates, moved
 from rars.model.identifier_model import IdentifierModel, Pass
 from rars.objectives import TERMS
 from rars.objectives.common import (
-    Codewords,
     Context,
+    Ground,
     ListRequest,
     Total,
     decoder_log_probabilities,
@@ -59,8 +59,8 @@ Validate = Callable[[IdentifierModel], float]
 class TrainingModel(nn.Module):
     """The model with the heads of its loss terms (``Term.head``), which are dropped after training.
 
-    ``alone``      train the decoder without the model's prior
-    ``codewords``  the identifiers' codebooks, from which heads may start
+    ``alone``   train the decoder without the model's prior
+    ``ground``  what is known of the identifiers, for what terms keep for themselves
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TrainingModel(nn.Module):
         tree_depths: int | None = None,
         normaliser: str = "depth",
         alone: bool = False,
-        codewords: Codewords | None = None,
+        ground: Ground = Ground(),
     ) -> None:
         super().__init__()
         self.model = model
@@ -83,7 +83,7 @@ class TrainingModel(nn.Module):
             model.prior.requires_grad_(False)
         made = ((one, TERMS[one.term].head) for one in terms)
         self.heads = nn.ModuleDict(
-            {_head(one): make(model, one.own, codewords) for one, make in made if make is not None}
+            {_head(one): make(model, one.own, ground) for one, make in made if make is not None}
         )
 
     @property
@@ -114,6 +114,9 @@ class TrainingModel(nn.Module):
         self, one: TermSettings, found: Pass, batch: Batch, generator: torch.Generator
     ) -> Total:
         lists = batch.candidates.get(one.name)
+        scores, logits = None, None
+        if lists is not None:
+            scores, logits = self._scores(found, lists, batch.projected)
         context = Context(
             normaliser=self.normaliser,
             head=dict(self.heads.items()).get(_head(one)),
@@ -121,20 +124,31 @@ class TrainingModel(nn.Module):
             generator=generator,
             tree_depths=self.tree_depths,
             candidates=lists,
-            scores=None if lists is None else self._scores(found, lists, batch.projected),
+            scores=scores,
+            logits=logits,
         )
         return TERMS[one.term].loss(found, batch, context, one.own)
 
-    def _scores(self, found: Pass, lists: Candidates, projected: Tensor | None) -> Tensor:
-        """(m, L) log p of every listed item's codes; 0 after its end."""
+    def _scores(
+        self, found: Pass, lists: Candidates, projected: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """(m, L) log p and (m, L) logits of every listed item's codes; 0 after its end."""
         logits = self.model.candidate_logits(found, lists, projected, alone=self.alone)
-        columns = []
+        scores, raw = [], []
         for depth, step in enumerate(lists.refinements):
             edge = lists.edge[:, depth]
-            every = decoder_log_probabilities(logits[depth], step, self.normaliser)
-            chosen = every[edge.clamp(min=0)] if len(every) else every.new_zeros(len(edge))
-            columns.append(torch.where(edge >= 0, chosen, chosen.new_zeros(())))
-        return torch.stack(columns, dim=1)
+            scores.append(
+                _at(decoder_log_probabilities(logits[depth], step, self.normaliser), edge)
+            )
+            raw.append(_at(logits[depth][step.parent, step.slot], edge))
+        return torch.stack(scores, dim=1), torch.stack(raw, dim=1)
+
+
+def _at(values: Tensor, edge: Tensor) -> Tensor:
+    """(m,) the values of edges; 0 where there is none (-1)."""
+    if not len(values):
+        return values.new_zeros(len(edge))
+    return torch.where(edge >= 0, values[edge.clamp(min=0)], values.new_zeros(()))
 
 
 def _head(one: TermSettings) -> str:

@@ -348,7 +348,7 @@ class CandidateLists:
 
     ``data``   the lists with every listed item as a positive, so that they are packed like positives
     ``start``  (queries + 1,) where each query's list begins in the arrays below
-    ``item``, ``mass``, ``rank``  (m,) as in ``rars.model.batch.Candidates``
+    ``item``, ``mass``, ``gain``, ``rank``  (m,) as in ``rars.model.batch.Candidates``
     ``entry``  (m,) the entry of its leaf in the last level of ``data``
     """
 
@@ -356,6 +356,7 @@ class CandidateLists:
     start: Ints
     item: Ints
     mass: Floats
+    gain: Floats
     rank: Ints
     entry: Ints
 
@@ -377,6 +378,7 @@ def pack_lists(lists: CandidateLists, queries: Ints) -> Candidates:
         query=_long(query),
         item=_long(lists.item[index]),
         mass=_real(lists.mass[index]),
+        gain=_real(lists.gain[index]),
         rank=_long(lists.rank[index]),
         edge=_long(edges),
         positions=positions,
@@ -466,6 +468,7 @@ def _refinements(
                 mass=_real(above.mass[index] * weight[query]),
                 parent=_long(parent),
                 slot=_long(below.slot[child]),
+                node=_long(below.node[child]),
                 share=_real(below.mass[child] / above.mass[index][parent]),
                 pairs=_real(count[kept] * weight[child_query]),
                 legal_start=_long(np.searchsorted(owner, np.arange(len(index) + 1))),

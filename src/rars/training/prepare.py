@@ -20,7 +20,7 @@ from torch import Tensor
 
 from rars import artifacts
 from rars.arrays import Ints, Points
-from rars.config import LoopSettings, Phase, Recipe
+from rars.config import LoopSettings, ModelSettings, Phase, Recipe
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers import Identifiers, cached_vectors, item_texts, item_vectors, open_embedder
@@ -30,6 +30,7 @@ from rars.model.prior import OWN_PART_BESIDE, SemanticPrior
 from rars.model.saving import Ready, build
 from rars.model.tokenizer import QueryTokenizer, pretrained_tokenizer, train_tokenizer
 from rars.objectives import TERMS
+from rars.objectives.common import Ground
 from rars.progress import Advance
 from rars.training import pseudo
 from rars.training.candidates import MiningInputs
@@ -37,6 +38,7 @@ from rars.training.packing import Entries, TrainingSet, training_set
 from rars.training.sampler import QueryRange
 from rars.tree import PrefixTree, Relevance, SidVocabulary
 from rars.tree.categories import CategoryTree
+from rars.tree.kinship import Kin, kinship
 
 _SAMPLE, _CELLS = 1000, 20_000_000
 """Training queries that calibrate the prior: at the most, and times the identifiers of the catalogue."""
@@ -62,8 +64,8 @@ class Prepared:
     categories: CategoryTree | None
     source: str
     tree_depths: int | None
-    codewords: tuple[Tensor, ...] | None
-    """The identifiers' codebooks, where all prefixes share them."""
+    ground: Ground
+    """What is known of the identifiers, for what terms keep for themselves."""
 
     def taken(self, loop: LoopSettings) -> tuple[QueryRange, ...]:
         """What each epoch of a phase takes: shares of the judged queries; without any, of the part itself."""
@@ -100,7 +102,12 @@ def prepare(
     tree = PrefixTree.build(identifiers.codes)
     vocabulary = SidVocabulary.of(tree, identifiers.sizes)
     asked = _Queries.of(dataset, recipe)
-    tokenizer = query_tokenizer(dataset, recipe, asked.texts[: asked.judged])
+    own = identifiers.encoder
+    tokenizer: QueryTokenizer = (
+        query_tokenizer(dataset, recipe.model, asked.texts[: asked.judged])
+        if own is None
+        else own.tokenizer
+    )
     vectors, projected = query_vectors(asked.texts, identifiers, recipe, advance, device=device)
     categories = category_tree(dataset, identifiers, recipe)
     codewords = _codewords(identifiers)
@@ -114,8 +121,11 @@ def prepare(
         vector=0 if vectors is None else vectors.shape[1],
         embedder=identifiers.settings.embedder,
         codewords=codewords if recipe.model.prior != "off" or recipe.model.aligned_codes else None,
+        own=own is not None,
         seed=recipe.training.seed,
     )
+    if own is not None:
+        own.begin(ready.model)
     siblings = any(TERMS[one.term].siblings for phase in phases for one in phase.terms)
     relevance = Relevance.of(asked.row, asked.item, asked.rho)
     data = training_set(
@@ -149,14 +159,24 @@ def prepare(
         categories=categories,
         source=source_digest(dataset, identifiers, recipe),
         tree_depths=identifiers.depth - 1 if suffixed else None,
-        codewords=None if codewords is None else tuple(map(torch.tensor, codewords)),
+        ground=Ground(
+            codewords=None if codewords is None else tuple(map(torch.tensor, codewords)),
+            kin=_kin(dataset, identifiers, recipe, tree, vocabulary),
+        ),
     )
 
 
 def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) -> str:
-    """The digest of all that the weights depend on: data, identifiers, recipe (but for name and search)."""
+    """The digest of all that the weights depend on: data, identifiers, recipe.
+
+    Of the recipe neither its name nor how it is searched, but for the score of paths.
+    """
     settings = recipe.model_dump(mode="json")
     kept = {key: settings[key] for key in ("identifiers", "model", "objective", "training")}
+    if recipe.search.score != "probability":
+        kept["score"] = recipe.search.score  # the model's own lists and its validation follow it
+    if identifiers.encoder is not None:
+        kept["encoder"] = identifiers.encoder.digest
     codes = hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()
     return artifacts.digest_json([dataset.digest, kept, codes])
 
@@ -294,14 +314,16 @@ def _sharpest(similar: Tensor, level: Entries, chosen: Ints, *, node: bool) -> f
     return float(_SCALES[int(np.argmax(fits))])
 
 
-def query_tokenizer(dataset: Dataset, recipe: Recipe, queries: Sequence[str]) -> QueryTokenizer:
+def query_tokenizer(
+    dataset: Dataset, settings: ModelSettings, queries: Sequence[str]
+) -> QueryTokenizer:
     """The checkpoint's own tokenizer; offline, one learned on catalogue titles and training queries."""
-    kind, _, name = recipe.model.backbone.partition(":")
+    kind, _, name = settings.backbone.partition(":")
     if kind in PRESETS:
         titles = (text for text in dataset.items(["title"])["title"].to_pylist())
         words = chain(titles, queries)
-        return train_tokenizer(words, recipe.model.vocabulary, recipe.model.max_tokens)
-    return pretrained_tokenizer(name, recipe.model.max_tokens)
+        return train_tokenizer(words, settings.vocabulary, settings.max_tokens)
+    return pretrained_tokenizer(name, settings.max_tokens)
 
 
 def query_vectors(
@@ -318,7 +340,7 @@ def query_vectors(
         return None, None
     embedder = open_embedder(identifiers.settings.embedder, device=device)
     vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
-    vectors = identifiers.query_space(vectors)
+    vectors = identifiers.read_space(vectors)
     projected = None
     if recipe.model.prior != "off":
         _check_codebooks(identifiers)
@@ -350,6 +372,21 @@ def _codewords(identifiers: Identifiers) -> list[Points] | None:
     # A uniqueness suffix says nothing about the item: its codewords are zero.
     extra = identifiers.sizes[len(quantizer.sizes) :]
     return found + [np.zeros((size, found[0].shape[1]), dtype=np.float32) for size in extra]
+
+
+def _kin(
+    dataset: Dataset,
+    identifiers: Identifiers,
+    recipe: Recipe,
+    tree: PrefixTree,
+    vocabulary: SidVocabulary,
+) -> tuple[Kin, ...] | None:
+    """How far apart siblings are, where a term asks for it."""
+    if not any(TERMS[one.term].kin for phase in recipe.phases for one in phase.terms):
+        return None
+    frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+    vectors = identifiers.item_space(frozen, lambda: item_texts(dataset).to_pylist())
+    return kinship(tree, vocabulary, vectors)
 
 
 def _check_codebooks(identifiers: Identifiers) -> None:

@@ -28,12 +28,14 @@ class Relevance:
     ``row``      (pairs,) the row of each pair, non-decreasing
     ``item``     (pairs,) its item
     ``mass``     (pairs,) mu(d|q) > 0
+    ``total``    (rows,) the evidence rho(q, d) of a query's items, summed: what the masses are shares of
     """
 
     queries: Ints
     row: Ints
     item: Ints
     mass: Doubles
+    total: Doubles | None = None
 
     @classmethod
     def of(cls, query: npt.ArrayLike, item: npt.ArrayLike, rho: npt.ArrayLike) -> Relevance:
@@ -53,8 +55,8 @@ class Relevance:
             order = stable_order(query)
             query, item, rho = query[order], item[order], rho[order]
         first, row = runs(query)
-        total = np.bincount(row, weights=rho, minlength=len(first))
-        return cls(query[first], row, item, rho / np.take(total, row))
+        total = np.bincount(row, weights=rho, minlength=len(first)).astype(np.float64, copy=False)
+        return cls(query[first], row, item, rho / np.take(total, row), total)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ STUDIES: dict[str, Study] = {
     "siblings": sensitivity.SIBLINGS,
     "temperature": sensitivity.TEMPERATURE,
     "head-rank": sensitivity.HEAD_RANK,
-    "sensitivity": sensitivity.ALL,
+    "hyperparameters": sensitivity.ALL,
     "depth": depth.STUDY,
     "nq320k": nq320k.STUDY,
     "learning-rate": learning_rate.STUDY,

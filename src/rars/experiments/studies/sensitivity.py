@@ -183,4 +183,6 @@ TREE_WEIGHT, SIBLINGS, TEMPERATURE, HEAD_RANK = (
         strict=True,
     )
 )
-ALL = study("sensitivity", "The four sensitivity tables and the four-panel figure in one", SWEEPS)
+ALL = study(
+    "hyperparameters", "The four sensitivity tables and the four-panel figure in one", SWEEPS
+)

@@ -1,0 +1,72 @@
+"""What a tuning of a dense system is: a part of a recipe that learns into a folder and is opened from it.
+
+Owns: the shape of a tuning. It is one file, its settings stand in a table of its name (``[dense.encoder]``),
+and one line in ``rars.baselines.tunings.TUNINGS`` gives it a name. Ignores the tunings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rars.config import Section
+from rars.data import Dataset
+from rars.progress import Advance
+
+if TYPE_CHECKING:  # the settings look tunings up
+    from rars.baselines.dense import Dense, DenseSettings
+    from rars.identifiers.towers import Held
+
+
+class Tune(Protocol):
+    """Trains what is trained and leaves it in a folder."""
+
+    def __call__(
+        self,
+        settings: DenseSettings,
+        dataset: Dataset,
+        folder: Path,
+        held: Held,
+        *,
+        seed: int = 0,
+        advance: Advance | None = None,
+    ) -> dict[str, Any]:
+        """What was reached, as plain JSON values (``rars.identifiers.towers.tune``)."""
+
+
+class OpenTuned(Protocol):
+    """Opens what was left in a folder, over the whole catalogue."""
+
+    def __call__(
+        self,
+        settings: DenseSettings,
+        dataset: Dataset,
+        folder: Path,
+        *,
+        advance: Advance | None = None,
+    ) -> Dense:
+        """The system, ready for texts."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A tuning as recipes name it.
+
+    ``about``     one line; ``settings`` its own table of a recipe
+    ``learn``     None where nothing is learned
+    ``embedder``  how the name of an embedder must begin; empty where any will do
+    ``frozen``    whether the embedder stays as it is, and a run therefore needs the same one again
+    ``trains``    what is trained, for people, of the embedder's name
+    ``defaults``  of the common settings (``DenseSettings``), where they are this tuning's own
+    """
+
+    about: str
+    settings: type[Section]
+    open: OpenTuned
+    learn: Tune | None = None
+    embedder: str = ""
+    frozen: bool = False
+    trains: str = "{}"
+    defaults: Mapping[str, Any] = field(default_factory=dict)

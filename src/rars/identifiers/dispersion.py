@@ -1,0 +1,44 @@
+"""CAT-ID2's dispersion: vectors rebuilt from the codes keep apart.
+
+L = log of the mean over pairs i != j of exp(-|u_i - u_j|^2 / width),  u = a rebuilt vector at length one
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rars.config import Section
+from rars.identifiers.step import QuantisationTerm, Step
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class DispersionSettings(Section):
+    """How far apart is far."""
+
+    width: float = Field(default=0.5, gt=0)
+
+
+def _loss(step: Step, settings: DispersionSettings) -> Tensor:
+    import torch
+    from torch.nn import functional
+
+    unit = functional.normalize(step.rebuilt, dim=-1)
+    count = len(unit)
+    if count < 2:
+        return unit.sum() * 0
+    own = torch.eye(count, dtype=torch.bool, device=unit.device)
+    near = (2 * (unit @ unit.T) - 2) / settings.width
+    near = near.masked_fill(own, -torch.inf)
+    return torch.logsumexp(near.flatten(), 0) - float(torch.log(torch.tensor(count * (count - 1))))
+
+
+TERM = QuantisationTerm(
+    about="vectors rebuilt from the codes keep apart (CAT-ID2)",
+    settings=DispersionSettings,
+    loss=_loss,
+    weight=0.01,
+)

@@ -1,0 +1,102 @@
+"""The views over HTTP, without a browser."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from rars.serving.keys import Key, Keys
+from rars.serving.page.views import PATHS
+from rars.serving.settings import Settings
+from tests.serving.page.conftest import HOSTILE, serving
+
+
+@pytest.fixture(scope="module")
+def http(served):
+    with httpx.Client(base_url=served.address, timeout=30) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", PATHS.values())
+def test_every_view_opens_with_and_without_a_query(http, path):
+    for asked in ("", "?q=mug", "?q=mug&item=X2&prefix=", "?q=%00%ff&k=1&rule=0", "?q=mug&k=0"):
+        answer = http.get(path + asked)
+        assert answer.status_code in (200, 400, 404)
+        assert answer.text.rstrip().endswith("</html>")
+        policy = answer.headers["content-security-policy"]
+        assert "unsafe" not in policy
+        assert "default-src 'none'" in policy
+        for forbidden in ("<script>", "style=", "onclick", "javascript:", "http://"):
+            assert forbidden not in answer.text
+
+
+def test_what_is_given_is_escaped_everywhere(http):
+    nasty = '"><script>alert(1)</script>'
+    names = ("q", "system", "rule", "version", "locale", "filter", "item", "prefix", "other_rule")
+    for path in PATHS.values():
+        for name in names:
+            text = http.get(path, params={"q": "mug", name: nasty}).text
+            assert "<script>alert" not in text
+    text = http.get("/", params={"q": "long title", "filter": 'id = "X<1>"'}).text
+    assert HOSTILE[:20] not in text
+    assert "&lt;img" in text
+
+
+def test_a_wrong_filter_points_at_the_character(http):
+    answer = http.get("/", params={"q": "mug", "filter": "color = red AND prise < 3"})
+    assert answer.status_code == 400
+    assert '<code dir="auto">color = red AND <mark>p</mark>rise &lt; 3</code>' in answer.text
+    end = http.get("/", params={"q": "mug", "filter": "color ="})
+    assert "<mark>␣</mark>" in end.text
+
+
+def test_files_are_ours_alone_and_known_by_their_content(http):
+    first = http.get("/static/page.css")
+    assert first.headers["content-type"].startswith("text/css")
+    assert (
+        http.get("/static/page.css", headers={"If-None-Match": first.headers["etag"]}).status_code
+        == 304
+    )
+    for name in ("..%2Fviews.py", "nothing.js", "%2e%2e/__init__.py"):
+        assert http.get(f"/static/{name}").status_code == 404
+
+
+def test_relevant_items_that_are_not_shown_can_be_asked_about(http, served):
+    judged = served.engine.judged
+    query = next(one for one in judged.queries if one.relevant > 3)
+    page = http.get("/", params={"q": query.text, "k": 1}).text
+    shown = served.engine.systems.now().system.search(query.text, k=1)[0].item_id
+    relevant = [
+        one for one, grade in judged.grades(query.text).items() if grade > 0 and one != shown
+    ]
+    assert any(f"item={one}" in page for one in relevant)
+
+
+def test_two_versions_side_by_side(http, served):
+    [now, old] = served.engine.systems.versions(served.engine.systems.now())
+    asked = {"q": "long title", "version": old, "filter": "color = black"}
+    page = http.get("/compare", params=asked).text
+    assert old in page
+    assert now in page
+    assert '<span aria-hidden="true">new</span>' in page
+
+
+def test_with_keys_results_are_for_those_who_have_one(shop_run, tmp_path):
+    import hashlib
+
+    keys = Keys((Key("shop", "search", hashlib.sha256(b"rars_secret").hexdigest()),))
+    file = tmp_path / "keys.json"
+    keys.write(file)
+    settings = Settings(state=tmp_path, log=False, poll_seconds=0, keys=file)
+    with serving([str(shop_run)], settings) as (address, _):
+        asked = {"q": "black mug"}
+        for path in PATHS.values():
+            locked = httpx.get(address + path, params=asked | {"item": "X2"}, timeout=30)
+            assert locked.status_code == 401
+            assert 'class="hit' not in locked.text
+            assert 'id="why"' not in locked.text
+            assert "asks for a key" in locked.text
+        headers = {"Authorization": "Bearer rars_secret"}
+        opened = httpx.get(address, params=asked, headers=headers, timeout=30)
+        assert opened.status_code == 200
+        assert 'class="hit"' in opened.text

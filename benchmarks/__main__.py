@@ -9,6 +9,7 @@ import sys
 BENCHMARKS = (
     "start",
     "tree",
+    "learners",
     "projection",
     "shop",
     "shop_bm25",
@@ -17,6 +18,8 @@ BENCHMARKS = (
     "evidence",
     "search",
     "filters",
+    "analyses",
+    "serving",
 )
 
 

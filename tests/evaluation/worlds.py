@@ -23,6 +23,7 @@ def make_dataset(
     splits: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
     locales: Sequence[str | None] | None = None,
+    name: str = "small",
     **columns: pa.Array,
 ) -> Dataset:
     """A dataset folder with these ids; every query is a test query unless ``splits`` says otherwise."""
@@ -35,7 +36,7 @@ def make_dataset(
     if locales is not None:
         queries["locale"] = pa.array(locales, pa.string())
     pairs = list(zip(*judgments, strict=True)) if judgments else [[], [], []]
-    with writing_dataset(folder, name="small", licence="none") as writer:
+    with writing_dataset(folder, name=name, licence="none") as writer:
         writer.add("items", pa.table(items))
         writer.add("queries", pa.table(queries))
         writer.add(

@@ -32,7 +32,7 @@ def found_of(study: Study, setting: Setting, *, seeds: int = 3, missing: tuple =
         kept = [seed for seed in listed if (one.key, seed) not in missing]
         for rule in one.rules if kept else ():
             runs = tuple(per_query(one.key, rule, seed) for seed in kept)
-            whole[Point(one.key, rule)] = Scores(tuple(kept), runs)
+            whole[Point(one.key, rule)] = Scores(tuple(kept), runs, not one.seeded)
     parts = {"seen": QUERIES[:25], "unseen": QUERIES[25:]} if study.subsets else None
     contrasts = study.contrasts(setting)
     return summarise(whole, setting, conditions, contrasts, study.measures, parts)

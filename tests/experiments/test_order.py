@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from rars import artifacts
+from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import Truth, measure, stored
 from rars.evaluation.ranking import Ranking
-from rars.experiments import experiment, order
+from rars.experiments import experiment, experiment_on_all, order, planned
+from rars.experiments.design import Setting
 from rars.experiments.processes import Failure
 from rars.systems import Ranked
 from tests.evaluation.worlds import make_dataset
@@ -88,3 +90,85 @@ def test_runs_that_failed_are_named_in_the_outcome_and_the_report(tmp_path, data
 
 def _all_fail(tasks, jobs, watch=None):
     return [Failure(one.name, "it is broken.", one.log) for one in tasks]
+
+
+def test_several_datasets_are_made_in_turn_and_shown_side_by_side(tmp_path, dataset, monkeypatch):
+    items, queries = [f"i{n}" for n in range(20)], [f"q{n}" for n in range(8)]
+    judged = [(query, f"i{at + 7 + n}", 3.0) for at, query in enumerate(queries) for n in range(4)]
+    other = make_dataset(tmp_path / "other", items, queries, judged, name="other")
+    made = {dataset.digest: dataset, other.digest: other}
+
+    def run_all(tasks, jobs, watch=None):
+        found = []
+        for task in tasks:
+            of = Dataset.load(task.arguments["data"])
+            found += stand_in(made[of.digest])([task], jobs, watch)
+        return found
+
+    monkeypatch.setattr(order, "run_all", run_all)
+    asked = {"out": tmp_path / "work", "seeds": 2, "changes": RATE, "systems": ["bm25", "base"]}
+    outcome = experiment_on_all("main", [dataset.folder, other.folder], **asked)
+    names = list(outcome.parts)
+    assert len(names) == 2
+    whole = outcome.tables[0]
+    assert [title for title, _ in whole.groups] == names
+    for at, part in enumerate(outcome.parts.values()):
+        alone = part.tables[0].blocks[0].rows[0].cells
+        assert whole.blocks[0].rows[0].cells[5 * at : 5 * at + 5] == alone
+        assert (part.folder / "table.tex").exists()
+        assert part.folder.parent == outcome.folder
+    known = json.loads((outcome.folder / "results.json").read_text())
+    assert set(known["datasets"]) == set(names)
+    assert (outcome.folder / "report.html").exists()
+    plan = planned("main", [dataset.folder, other.folder], **asked)
+    assert {one["state"] for one in plan["cells"]} == {"there"}
+    assert len(plan["cells"]) == 2 * (1 + 2)
+
+
+def test_rows_whose_weights_cannot_be_had_leave_the_rest_whole(tmp_path, dataset, monkeypatch):
+    ordinary = stand_in(dataset)
+
+    def run_all(tasks, jobs, watch=None):
+        lacking = [one for one in tasks if one.name.startswith("MPNet")]
+        ordinary([one for one in tasks if one not in lacking], jobs)
+        return [Failure(one.name, "It is nowhere.", one.log, True) for one in lacking]
+
+    monkeypatch.setattr(order, "run_all", run_all)
+    asked = {"out": tmp_path / "work", "seeds": 1, "changes": RATE, "systems": ["bm25", "mpnet"]}
+    outcome = experiment("main", dataset, **asked)
+    assert outcome.failures == []
+    assert outcome.payload["unavailable"] == {"mpnet": "It is nowhere."}
+    assert "MPNet (NeurIPS&#39;20): It is nowhere." in (outcome.folder / "report.html").read_text()
+    with pytest.raises(RarsError, match="No run of main could be made: It is nowhere"):
+        experiment("main", dataset, **{**asked, "systems": ["mpnet"], "out": tmp_path / "none"})
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "why"),
+    [
+        ("main", {"systems": ["tigre"]}, "--systems: main has no row 'tigre'; choose among bm25"),
+        (
+            "masks",
+            {"systems": ["base"]},
+            "--systems: masks has no row 'base'; it has no such choice",
+        ),
+        ("main", {"changes": ["tigre:training.epochs=1"]}, "there is no recipe 'tigre'"),
+        ("main", {"changes": [*RATE, "mpnet:dense.guess=1"]}, "there is no setting 'dense.guess'"),
+    ],
+)
+def test_a_wrong_row_or_recipe_is_one_sentence(tmp_path, dataset, name, asked, why):
+    given = {"changes": RATE, "seeds": 1, **asked}
+    with pytest.raises(RarsError, match=why):
+        planned(name, dataset, out=tmp_path / "work", **given)
+    assert not (tmp_path / "work").exists()
+
+
+def test_settings_of_one_recipe_or_one_system_reach_no_other():
+    setting = Setting(
+        "tiny", ("dense.epochs=3", "tiger:training.epochs=2", "mpnet:dense.pooling=cls")
+    )
+    assert setting.recipe("dpr").own["dense"].epochs == 3
+    assert setting.recipe("tiger").training.epochs == 2
+    assert setting.recipe("rars").training.epochs == 10
+    assert setting.recipe("mpnet").own["dense"].pooling == "cls"
+    assert setting.recipe("sentence-t5").own["dense"].pooling == "own"

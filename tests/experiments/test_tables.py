@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 
 import numpy as np
@@ -19,6 +21,19 @@ from rars.experiments.studies import STUDIES, geometry, main
 from tests.experiments.made_up import found_of, per_query
 
 SETTING = Setting("tiny", rates={"base": 2e-3, "rars": 1e-3})
+PLAIN = Setting("tiny")
+
+
+@cache
+def numbers_of(rates):
+    """Of the main study, whose many tests take a while."""
+    return found_of(main.STUDY, SETTING if rates else PLAIN)
+
+
+def main_numbers(setting):
+    return numbers_of(bool(setting.rates))
+
+
 SMALL = Table(
     "small",
     "A & B",
@@ -90,13 +105,13 @@ def row_of(text, label):
 
 
 def test_the_main_table_holds_the_means_of_the_seeds():
-    text = tables.markdown(main.tables(found_of(main.STUDY, SETTING))[0])
+    text = tables.markdown(main.tables(main_numbers(SETTING))[0])
     for label, key, rule in (
         ("Base / AR only", "base", "ar"),
         ("RARS / all levels", "rars", "all"),
         ("RARS, own rate / AR only", "rars-own", "ar"),
     ):
-        cells = row_of(text, label)
+        cells = row_of(text, label)[1:]  # after what it is made of
         for cell, measure in zip(
             cells, ("Recall@5", "Recall@10", "Recall@100", "nDCG@10", "nDCG@100"), strict=True
         ):
@@ -107,7 +122,7 @@ def test_the_main_table_holds_the_means_of_the_seeds():
 
 
 def test_the_best_of_each_column_is_bold_once():
-    table = main.tables(found_of(main.STUDY, SETTING))[0]
+    table = main.tables(main_numbers(SETTING))[0]
     listed = [row for block in table.blocks for row in block.rows]
     for column in range(5):
         marks = {row.cells[column].mark: float(row.cells[column].text) for row in listed}
@@ -126,7 +141,148 @@ def test_gains_over_base_are_the_difference_of_the_two_columns():
 def test_a_condition_that_failed_altogether_leaves_a_dash():
     missing = tuple(("rars", seed) for seed in range(3))
     made = main.tables(found_of(main.STUDY, SETTING, missing=missing))
-    assert row_of(tables.markdown(made[0]), "RARS / AR only") == ["—"] * 5
+    assert row_of(tables.markdown(made[0]), "RARS / AR only")[1:] == ["—"] * 5
+
+
+PAPER = (
+    "BM25 DPR MPNet Sentence-T5 Sentence-mT5 BGE-M3 LaSER DSI,naive DSI,semantic TIGER Hi-Gen LTRGR "
+    "RIPOR MERGE CaLIR CAT-ID² FORGE HGRec"
+)
+
+
+def test_the_main_table_has_the_papers_rows_in_its_order():
+    """Eighteen published systems in three blocks, then Base and RARS under both rules."""
+    table = main.tables(main_numbers(PLAIN))[0]
+    listed = {block.title: [row.labels[0] for row in block.rows] for block in table.blocks}
+    published = [label for title in list(listed)[:3] for label in listed[title]]
+    assert " ".join(one.split(" (")[0].replace(" ", "") for one in published) == PAPER
+    assert list(listed)[:3] == ["Sparse retrieval", "Dense retrieval", "Generative retrieval"]
+    assert listed[main.CONTROLLED] == [
+        *("Base / AR only", "RARS / AR only", "Base / all levels", "RARS / all levels")
+    ]
+    rows = {row.labels[0]: row for block in table.blocks for row in block.rows}
+    texts = [
+        [cell.text for cell in rows[one].cells] for one in ("CaLIR (arXiv'26)", "Base / AR only")
+    ]
+    assert texts[0] == texts[1]
+    assert rows["MPNet (NeurIPS'20)"].labels[1] == "all-mpnet-base-v2, zero-shot"
+    assert rows["RARS / AR only"].labels[1] == "tiny, from nothing; use vectors"
+    assert rows["TIGER (NeurIPS'23)"].labels[1] == "tiny, from nothing; use vectors"
+
+
+@pytest.mark.parametrize(("language", "dashes"), [("en", "Sentence-mT5"), ("ja", "Sentence-T5")])
+def test_a_system_for_other_languages_is_a_row_of_dashes(language, dashes):
+    setting = Setting("paper", language=language)
+    table = main.tables(found_of(main.STUDY, setting))[0]
+    rows = {row.labels[0].split(" (")[0]: row for block in table.blocks for row in block.rows}
+    empty = [name for name, row in rows.items() if {cell.text for cell in row.cells} == {"—"}]
+    assert empty == [dashes]
+    wanted = {
+        "en": ("t5-base", "bert-base-uncased"),
+        "ja": ("mt5-base", "bert-base-multilingual-cased"),
+    }
+    backbone, encoder = wanted[language]
+    assert rows["TIGER"].labels[1].startswith(f"{backbone}, pretrained")
+    assert rows["DPR"].labels[1].startswith(encoder)
+
+
+def test_only_the_rows_asked_for_are_made():
+    setting = Setting("tiny", systems=("tiger", "calir"), rates={"base": 1e-3})
+    assert [one.key for one in main.conditions(setting)] == ["tiger", "base"]
+    table = main.tables(found_of(main.STUDY, setting))[0]
+    labels = [row.labels[0] for block in table.blocks for row in block.rows]
+    assert labels == ["TIGER (NeurIPS'23)", "CaLIR (arXiv'26)"]
+
+
+def test_increments_are_differences_of_differences():
+    """Against the values of each query: (RARS all - RARS ar) - (Base all - Base ar), seed by seed."""
+    found = main_numbers(PLAIN)
+    one = found.delta("Scoring increments, RARS − Base", "nDCG@10")
+
+    def value(key, rule, seed):
+        return per_query(key, rule, seed).values["nDCG@10"]
+
+    each = [
+        (value("rars", "all", s) - value("rars", "ar", s))
+        - (value("base", "all", s) - value("base", "ar", s))
+        for s in range(3)
+    ]
+    assert one.estimate.mean == pytest.approx(np.mean(each))
+    assert one.per_seed == pytest.approx([part.mean() for part in each])
+    assert one.estimate.low < one.estimate.mean < one.estimate.high
+    gap = found.delta("RARS, all levels − BM25", "Recall@100")
+    assert len(gap.per_seed) == 3  # BM25 has one run, which every seed is compared with
+    bm25 = per_query("bm25", "plain", 0).values["Recall@100"].mean()
+    rars = [per_query("rars", "all", s).values["Recall@100"].mean() for s in range(3)]
+    assert gap.per_seed == pytest.approx([one - bm25 for one in rars])
+
+
+def test_weights_that_cannot_be_had_are_dashes_and_a_sentence():
+    found = found_of(main.STUDY, Setting("tiny"), missing=(("mpnet", 0),))
+    why = "Embedder 'x' cannot be loaded: it is nowhere."
+    made = main.tables(replace(found, lacking={"mpnet": why}))[0]
+    assert row_of(tables.markdown(made), "MPNet (NeurIPS'20)")[1:] == ["—"] * 5
+    assert f"Without numbers: MPNet (NeurIPS'20): {why}" in made.caption
+
+
+def test_nq320k_shares_weights_and_shows_the_gain_over_the_best_other():
+    study = STUDIES["nq320k"]
+    table = study.tables(found_of(study, Setting("tiny")))[0]
+    rows = {
+        row.labels[0]: [cell.text for cell in row.cells] for b in table.blocks for row in b.rows
+    }
+    assert list(rows)[:5] == ["TIGER", "MERGE", "CaLIR", "RARS", "Improv. (Δ)"]
+    for at, gain in enumerate(rows["Improv. (Δ)"]):
+        others = max(float(rows[one][at]) for one in ("TIGER", "MERGE", "CaLIR"))
+        assert float(gain.replace("−", "-")) == pytest.approx(
+            float(rows["RARS"][at]) - others, abs=0.011
+        )
+    trained = {one.key: one.rules for one in study.conditions(Setting("tiny"))}
+    assert trained["base"] == ("ar", "all")
+    recipe = Setting("paper", protocol="nq320k").recipe("base")
+    assert (recipe.training.epochs, recipe.training.pairs) == (100, 512)
+
+
+def test_several_datasets_stand_side_by_side():
+    """A row that one dataset lacks is dashes there; what describes a row is said where it differs."""
+
+    def table(*rows, groups=()):
+        made = tuple(Row(labels, (Cell(a), Cell(b))) for labels, a, b in rows)
+        return Table(
+            "t",
+            "T",
+            ("Model", "Made of"),
+            ("R", "N"),
+            (Block(made, "one"),),
+            groups=groups,
+            described=1,
+        )
+
+    en = table((("a", "t5"), "1", "2"), (("b", "x"), "3", "4"))
+    es = table((("a", "mt5"), "5", "6"), (("c", ""), "7", "8"))
+    found = tables.together({"en": en, "es": es})
+    assert found.groups == (("en", 2), ("es", 2))
+    assert found.columns == ("R", "N", "R", "N")
+    rows = [(row.labels, [cell.text for cell in row.cells]) for row in found.blocks[0].rows]
+    assert rows == [
+        (("a", "t5 / mt5"), ["1", "2", "5", "6"]),
+        (("b", "x"), ["3", "4", "—", "—"]),
+        (("c", ""), ["—", "—", "7", "8"]),
+    ]
+    assert r"\multicolumn{2}{c}{es}" in tables.latex(found)
+    grouped = table((("a", "t5"), "1", "2"), groups=(("Full", 1), ("Seen", 1)))
+    assert tables.together({"x": grouped, "y": grouped}).groups[:2] == (
+        ("x, Full", 1),
+        ("x, Seen", 1),
+    )
+    assert tables.together({"en": en}) is en
+
+
+def test_tests_of_several_datasets_stand_below_one_another():
+    one = main.tables(main_numbers(SETTING))[1]
+    found = tables.together({"en": one, "es": one})
+    assert found.columns == one.columns
+    assert [block.title for block in found.blocks] == ["en", "es"]
 
 
 @pytest.mark.parametrize("seeds", [1, 3])

@@ -71,6 +71,11 @@ def test_a_bad_row_is_refused_and_the_others_are_applied(run, bad, words):
     assert done.version == "v000002"
 
 
+def test_a_row_that_cannot_be_an_item_and_one_that_cannot_be_removed_leave_the_good_ones(run):
+    done = apply(run, [GOOD, {"id": "N2"}, {"id": "nowhere", "delete": True}])
+    assert statuses(done) == ["added", "refused", "refused"]
+
+
 @pytest.mark.parametrize("bad", [bad for bad, _ in BAD[:4]])
 def test_all_or_nothing_changes_nothing_if_one_row_is_bad(run, bad):
     before = log(run)

@@ -72,7 +72,7 @@ def test_a_key_is_in_no_log_and_in_no_answer(keyed):
         server.client.get(f"/{secret}", headers={"X-Request-ID": secret}),
         server.client.post("/v1/search", json={secret: 1}, headers={"Cookie": secret}),
         server.client.get("/v1/systems", headers={"Authorization": f"Basic {secret}"}),
-        server.client.get("/v1/systems", headers=bearer(f"{secret} ")),
+        server.client.get("/v1/systems", headers=bearer(f"{secret}x")),
         server.client.request(secret[:20].upper(), "/v1/systems"),
     ]
     assert all(one.status_code < 500 for one in places)

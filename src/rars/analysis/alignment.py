@@ -105,7 +105,7 @@ class Alignment:
         js = measure == "js"
         blocks = []
         for name, one in self.scenes.items():
-            rows = []
+            rows: list[Row] = []
             for depth in _depths(one.compared):
                 found = one.compared.get((measure, depth))
                 cells = (NOTHING,) * 4 if found is None else _cells(found, js)

@@ -293,7 +293,8 @@ class _Drawing:
         self, text: str, wide: float, size: float, lines: int, weight: str = "normal"
     ) -> list[str]:
         """The text in at most so many lines; what does not fit ends in an ellipsis."""
-        rest, found = _plain(text).strip(), []
+        rest = _plain(text).strip()
+        found: list[str] = []
         while rest and len(found) < lines:
             last = len(found) + 1 == lines
             if self._wide(rest, size, weight) <= wide:

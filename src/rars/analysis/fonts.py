@@ -29,7 +29,7 @@ LAST = "DejaVu Sans"
 def families(texts: Iterable[str]) -> list[str]:
     """The families that together have the letters of these texts, the plainest first."""
     missing = {ord(sign) for text in texts for sign in text if not sign.isspace()}
-    found = []
+    found: list[str] = []
     installed = _installed()
     plain = [name for name in PREFERRED if name in installed]
     rest = sorted(name for name in installed if "Sans" in name and name not in plain)
@@ -48,7 +48,7 @@ def _installed() -> dict[str, Any]:
     """Regular faces by family."""
     from matplotlib import font_manager
 
-    faces = {}
+    faces: dict[str, Any] = {}
     for face in font_manager.fontManager.ttflist:
         if face.style == "normal" and face.weight in (400, "normal", "regular", "book"):
             faces.setdefault(face.name, face)

@@ -196,27 +196,13 @@ class Hierarchy:
         labels = [*(CONTROLS[one] for one in self.listed), "Semantic"]
         with figures.figure(path, panels=len(self.scenes), width=4.4, height=2.8) as axes:
             for axis, (name, one) in zip(axes, self.scenes.items(), strict=True):
-                known = [one.controls.get(control) for control in self.listed]
-                rows = [None if row is None else row.values["tau"] for row in known]
-                for at, value in enumerate([*rows, one.semantic["tau"]]):
-                    if value is None:
-                        continue
-                    own = at == len(rows)
-                    color, mark = (figures.ORANGE, "D") if own else (figures.BLUE, "o")
-                    ends = [[value.mean - value.low], [value.high - value.mean]]
-                    axis.errorbar(value.mean, at, xerr=ends, fmt=mark, color=color, capsize=3, ms=5)
-                    axis.annotate(
-                        f"{value.mean:.3f}",
-                        (value.mean, at),
-                        (0, 7),
-                        textcoords="offset points",
-                        ha="center",
-                        fontsize=8,
-                    )
+                rows = {CONTROLS[key]: row.values["tau"] for key, row in one.controls.items()} | {
+                    "Semantic": one.semantic["tau"]
+                }
+                _draw_rows(axis, rows, labels)
                 axis.set(yticks=range(len(labels)), ylim=(-0.6, len(labels) - 0.3), title=name)
                 axis.set_yticklabels(labels if axis is axes[0] else [])
                 axis.set(xlabel="entropy-weighted depth τ")
-                axis.margins(x=0.12)
                 axis.grid(axis="x", color="#E5E7EB")
 
     def findings(self) -> list[str]:
@@ -358,6 +344,26 @@ def _control(
         int(max(0, change.max())),
         int(max(0, -change.min())),
     )
+
+
+def _draw_rows(axis: Any, rows: dict[str, Estimate], labels: list[str]) -> None:
+    """Dots with intervals; the global shuffle, far to the left of all others, as an arrow at the edge."""
+    far = CONTROLS["global"]
+    near = [one for label, one in rows.items() if label != far] or list(rows.values())
+    low, high = min(one.low for one in near), max(one.high for one in near)
+    room = 0.25 * (high - low) or 0.01
+    axis.set(xlim=(low - 2 * room, high + room))
+    for label, one in rows.items():
+        at, own = labels.index(label), label == "Semantic"
+        edge = max(one.mean, low - 1.6 * room)
+        if edge > one.mean:
+            axis.plot(edge, at, "<", color=figures.BLUE, ms=6)
+        else:
+            ends = [[one.mean - one.low], [one.high - one.mean]]
+            color, mark = (figures.ORANGE, "D") if own else (figures.BLUE, "o")
+            axis.errorbar(one.mean, at, xerr=ends, fmt=mark, color=color, capsize=3, ms=5)
+        text, shift = f"{one.mean:.3f}", (0, 7)
+        axis.annotate(text, (edge, at), shift, textcoords="offset points", ha="center", fontsize=8)
 
 
 def _cells(values: dict[str, Estimate]) -> list[Cell]:

@@ -195,7 +195,7 @@ def mixed_by_category(tree: PrefixTree, category: Ints) -> list[Doubles]:
         known = sorted_kind != NONE
         owner, same = _pair_counts(node[known], sorted_kind[known])
         alike = np.bincount(owner, same * (same - 1.0), len(size))
-        found.append(_chance(alike, size))
+        found.append(_chance(alike.astype(np.float64, copy=False), size))
     return found
 
 
@@ -298,11 +298,11 @@ def _worst_prefixes(
     for place in np.argsort(-weights, kind="stable"):
         if len(listed) == shown:
             break
-        at, one = int(depths[place]), int(nodes[place])
-        low, high = (int(end) for end in tree.leaf_ranges(at, one))
+        where, muddle = int(depths[place]), int(nodes[place])
+        low, high = (int(end) for end in tree.leaf_ranges(where, muddle))
         if not taken[low:high].any():
             taken[low:high] = True
-            listed.append((at, one))
+            listed.append((where, muddle))
     return tuple(
         _mixed_prefix(dataset, tree, at, one, float(found[at - 1][one]), categories, level)
         for at, one in listed

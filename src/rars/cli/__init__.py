@@ -20,6 +20,7 @@ from rars.cli import (
     experiment,
     identify,
     recipes,
+    report,
     search,
     serve,
     train,
@@ -69,6 +70,7 @@ app.command()(evaluate.evaluate)
 app.command()(evaluate.compare)
 app.command()(evaluate.verify)
 app.command()(analyze.analyze)
+app.command()(report.report)
 app.command()(experiment.experiment)
 
 

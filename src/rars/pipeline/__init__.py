@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rars.pipeline.identification import Identified, identify
     from rars.pipeline.indexing import index, tune
     from rars.pipeline.listing import recipe_difference, recipes
+    from rars.pipeline.reporting import Reported, report
     from rars.pipeline.studies import (
         ambiguity,
         analyze,
@@ -44,6 +45,7 @@ _HOMES = {
     "identification": ("Identified", "identify"),
     "indexing": ("index", "tune"),
     "listing": ("recipe_difference", "recipes"),
+    "reporting": ("Reported", "report"),
     "studies": (
         "ambiguity",
         "analyze",
@@ -62,6 +64,7 @@ __all__ = [
     "Evaluation",
     "Evaluations",
     "Identified",
+    "Reported",
     "Trained",
     "add",
     "ambiguity",
@@ -79,6 +82,7 @@ __all__ = [
     "recipe_difference",
     "recipes",
     "remove",
+    "report",
     "representation",
     "rollback",
     "settings_of",

@@ -85,7 +85,7 @@ def inspect(
     recall = health.untrained(dataset, found, split)
     hits = health.embedding_hit_rate(dataset, found, split)
     parted = mixed(dataset, found, split)
-    with _allowed(run, path):
+    with allowed(run, path):
         health.draw(measured, path)
     return Inspected(run, found, measured, split, recall, hits, parted, path)
 
@@ -136,7 +136,7 @@ def ambiguity(
     run = Run.of(run, generative=True)
     path = _figure(plot, run.results / f"ambiguity-{split}.png")
     found = branching.profile(run.dataset(), tree_of(run), split, relevance)
-    with _allowed(run, path):
+    with allowed(run, path):
         branching.draw(found, path)
     return Branching(run, found, path)
 
@@ -175,7 +175,7 @@ def analyze(
     began = time.perf_counter()
     result = chosen.run([scene], settings, tell)
     made = Analysed(chosen, settings, [scene], result, time.perf_counter() - began, folder)
-    with _allowed(run, folder):
+    with allowed(run, folder):
         write(made)
     return made
 
@@ -194,7 +194,7 @@ def plot(run: Run | str | Path, *, out: Path | None = None) -> dict[str, Any]:
     """Draw the loss curves of a run."""
     run = Run.of(run, generative=True)
     path = _figure(out, run.results / "training.png")
-    with _allowed(run, path):
+    with allowed(run, path):
         return curves.draw(run.folder / "journal.jsonl", path, curves.titles(run.recipe()))
 
 
@@ -209,7 +209,7 @@ def _figure(asked: Path | None, usual: Path) -> Path:
     return usual if asked is None else places.named(asked, "A figure")
 
 
-def _allowed(run: Run, path: Path) -> AbstractContextManager[None]:
+def allowed(run: Run, path: Path) -> AbstractContextManager[None]:
     """The right to write a figure: the run's lock, if it is to be in the run."""
     inside = Path(os.path.realpath(path)).is_relative_to(os.path.realpath(run.folder))
     return locks.held(run.folder) if inside else nullcontext()

@@ -271,9 +271,12 @@ def _read(
     if table is None or noted:
         made = []
         for one in rows:
-            alone = _together([one], schema, problems)
-            if alone is not None and one[0] not in problems:
+            # Its own: what is wrong with other rows says nothing about this one.
+            own: dict[int, str] = {}
+            alone = _together([one], schema, own)
+            if alone is not None and not own:
                 made.append(alone)
+            problems |= own
         return made
     return [table]
 

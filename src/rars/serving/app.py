@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
@@ -44,10 +44,8 @@ _WRONG: dict[int | str, dict[str, Any]] = {
 }
 
 
-class Json(Response):
+class Json(JSONResponse):
     """Plain values as JSON; what no number is becomes null."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         """One call, in compiled code."""

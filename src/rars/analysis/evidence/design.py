@@ -127,14 +127,20 @@ class Design:
 
 def run_design(scene: Scene, settings: EvidenceSettings, advance: Advance) -> Design:
     """All replicates of one scene."""
+    everyone = Population.of(scene, settings)
+    if not len(everyone.several()):
+        raise RarsError(f"{scene.name}: no {settings.split} query has two positives or more.")
+    return designed(scene.tree, everyone, settings, advance)
+
+
+def designed(
+    tree: PrefixTree, everyone: Population, settings: EvidenceSettings, advance: Advance
+) -> Design:
+    """All replicates of a population on a tree."""
     assignments.kernels()
     from rars.analysis.evidence.kernel import measured
 
-    everyone = Population.of(scene, settings)
     people = everyone.several()
-    if not len(people):
-        raise RarsError(f"{scene.name}: no {settings.split} query has two positives or more.")
-    tree = scene.tree
     nodes = assignments.nodes_of(tree)
     sizes = sizes_of(tree)
     mass = np.stack([_normalised(people, weight) for weight in WEIGHTS])

@@ -101,6 +101,16 @@ def cost(scenes: Scenes, path: Path) -> None:
                 for depth in range(one.depth):
                     shape = _SHAPES[depth % len(_SHAPES)]
                     axis.plot(wide[depth], high[depth], shape, color=_COLORS[key], ms=6)
+                    if key == "semantic":
+                        place, shift = (wide[depth], high[depth]), (-4, 7)
+                        axis.annotate(
+                            f"L{depth + 1}",
+                            place,
+                            shift,
+                            textcoords="offset points",
+                            ha="right",
+                            fontsize=8,
+                        )
             axis.set(xscale="log", xlabel="catalogue expansion (%)", title=name)
         axes[0].set(ylabel="withheld relevance covered (%)")
         axes[0].legend(fontsize=8)

@@ -143,7 +143,7 @@ def tables(results: Results) -> list[Table]:
     setting = results.setting
     blocks = [_block(results, title) for title in (SPARSE, DENSE, GENERATIVE)]
     blocks.append(_controlled(results, MATCHED, CONTROLLED))
-    blocks.append(_controlled(results, {"rars-own": "RARS"}, OWN_RATE))
+    blocks.append(_controlled(results, {"rars-own": "RARS, own rate"}, OWN_RATE))
     blocks.append(_block(results, OWN))
     caption = values_caption(results)
     if any(one.english is not None and setting.asked(one.recipe) for one in SYSTEMS):

@@ -1,0 +1,153 @@
+"""The learners of identifiers on one catalogue: seconds, against the plain RQ-VAE's, and memory.
+
+``python -m benchmarks.learners 10000`` measures one size; without a number, 10,000 and 300,000 items. Vectors
+of 512 numbers that cluster at three scales, twelve judged items for every fourth item. An RQ-VAE is timed by
+the epoch (processor seconds of the second and third over two), so that the number of epochs does not matter;
+the others as a whole. Asks for: an epoch of no system's RQ-VAE more than six times the plain one, because
+none encodes more than three further items for each item of a batch.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from benchmarks.measure import peak_megabytes, report, resident_megabytes
+from rars.config import IdentifierSettings, Recipe
+from rars.data import Dataset
+from rars.identifiers import LEARNERS, Scene
+from rars.identifiers.policies import Crowd, resolve
+from rars.tree.categories import CategoryTree
+
+SIZES = (10_000, 300_000)
+DIM = 512
+PLAIN = "RQ-VAE 4 x 256"
+LEARNED = {
+    "residual k-means": ("base", ()),
+    PLAIN: ("base", ("identifiers.learner=rqvae",)),
+    "random digits": ("dsi-naive", ()),
+    "recursive k-means": ("dsi-semantic", ()),
+    "category clusters": ("hi-gen", ()),
+    "TIGER": ("tiger", ()),
+    "MERGE": ("merge", ()),
+    "CAT-ID2": ("cat-id2", ()),
+    "FORGE": ("forge", ()),
+    "HG-Rec": ("hgrec", ()),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """Vectors in families, categories that follow them, and queries that ask for one family each."""
+
+    dataset: Dataset
+    vectors: npt.NDArray[np.float32]
+    categories: CategoryTree
+
+    @classmethod
+    def of(cls, count: int) -> Catalogue:
+        """Made alike for the same number of items."""
+        rng = np.random.default_rng(0)
+        member = [rng.integers(groups, size=count) for groups in (20, 400, count // 20)]
+        vectors = 0.3 * rng.standard_normal((count, DIM), dtype=np.float32)
+        for groups, spread in zip(member, (1.0, 0.7, 0.5), strict=True):
+            centres = rng.standard_normal((int(groups.max()) + 1, DIM), dtype=np.float32)
+            vectors += np.float32(spread) * centres[groups]
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        queries = count // 4
+        family = np.argsort(member[2], kind="stable")
+        first = rng.integers(count - 12, size=queries)
+        item = family[first[:, None] + np.arange(12)].ravel()
+        names = np.array([f"i{at}" for at in range(count)])
+        asked = np.array([f"q{at}" for at in range(queries)])
+        dataset = Dataset.of(
+            pa.table({"id": names, "title": names}),
+            pa.table({"id": asked, "text": asked, "split": ["train"] * queries}),
+            pa.table(
+                {
+                    "query_id": asked[np.repeat(np.arange(queries), 12)],
+                    "item_id": names[item],
+                    "grade": pa.array(1.0 + rng.integers(3, size=len(item)), pa.float32()),
+                }
+            ),
+        )
+        codes = np.stack([member[0], member[1], member[2] % 50], axis=1).astype(np.int32)
+        return cls(dataset, vectors, CategoryTree.of_codes(codes))
+
+    def learn(self, settings: IdentifierSettings) -> float:
+        """Fit, encode and resolve; processor seconds."""
+        start = time.process_time()
+        scene = Scene(self.dataset, self.vectors, self.categories, settings.sizes, settings.seed)
+        fitted = LEARNERS[settings.learner].fit(scene, settings.own)
+        quantizer, codes = fitted if isinstance(fitted, tuple) else (fitted, None)
+        if quantizer.takes_vectors:
+            found = quantizer.encode(self.vectors) if codes is None else codes
+            resolve(
+                Crowd(
+                    found,
+                    quantizer.sizes,
+                    lambda rows: quantizer.last_distances(self.vectors[rows], found[rows]),
+                    settings,
+                    self.dataset,
+                )
+            )
+        return time.process_time() - start
+
+
+def settings_of(recipe: str, changes: tuple[str, ...], epochs: int) -> IdentifierSettings:
+    """The identifiers of a recipe at size tiny, an RQ-VAE cut to so many epochs."""
+    listed = [*changes, f"identifiers.rqvae.epochs={epochs}"]
+    return Recipe.resolve(recipe, size="tiny", changes=listed).identifiers
+
+
+@dataclass
+class _Timed:
+    """One learning, and how long it took."""
+
+    catalogue: Catalogue
+    settings: IdentifierSettings
+    seconds: float = 0.0
+
+    def __call__(self) -> None:
+        self.seconds = self.catalogue.learn(self.settings)
+
+
+def measured(count: int) -> list[dict[str, object]]:
+    """One row a learner."""
+    catalogue = Catalogue.of(count)
+    rows: list[dict[str, object]] = []
+    epochs: dict[str, float] = {}
+    for label, (recipe, changes) in LEARNED.items():
+        once = settings_of(recipe, changes, 1)
+        before = resident_megabytes()
+        call = _Timed(catalogue, once)
+        peak = peak_megabytes(call)
+        row: dict[str, object] = {"learner": label, "items": count, "seconds": call.seconds}
+        if once.learner == "rqvae":
+            more = catalogue.learn(settings_of(recipe, changes, 3))
+            epochs[label] = max(1e-9, (more - call.seconds) / 2)
+            row |= {
+                "of which an epoch": epochs[label],
+                "times a plain epoch": epochs[label] / epochs[PLAIN],
+            }
+        rows.append(row | {"MB above the vectors": max(0.0, peak - before)})
+    return rows
+
+
+def main() -> None:
+    sizes = [int(word) for word in sys.argv[1:]] or SIZES
+    for count in sizes:
+        report(
+            f"learners {count}: seconds and memory",
+            measured(count),
+            "an RQ-VAE with one epoch; its k-means start, encoding and collisions are in its seconds",
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -160,7 +160,6 @@ def _has(port: int, key: str, name: str) -> bool:
 def fuzz(home: Path, count: int) -> None:
     """Hostile requests, nine in ten of our own making and the rest from the OpenAPI document."""
     import httpx
-
     from tests.serving.fuzz import attack, by_the_book
 
     keys, key = _keyed(home)

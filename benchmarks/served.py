@@ -18,8 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CORE = 1
-"""Where the server runs; the load comes from the other ones."""
+from pydantic import BaseModel
+
+
+class Asked(BaseModel):
+    """What the plain handler reads."""
+
+    query: str
+    k: int = 10
 
 
 @dataclass
@@ -102,7 +108,6 @@ def main() -> None:
     import torch
     import uvicorn
     from fastapi import FastAPI
-    from pydantic import BaseModel
 
     from rars import Retriever
 
@@ -110,16 +115,10 @@ def main() -> None:
     retriever = Retriever.load(sys.argv[1])
     app = FastAPI()
 
-    class Asked(BaseModel):
-        query: str
-        k: int = 10
-
     @app.post("/v1/search")
     def search(asked: Asked) -> dict[str, Any]:
         hits = retriever.search(asked.query, asked.k)
         return {"hits": [hit.as_dict() for hit in hits]}
-
-    search.__annotations__ = {"asked": Asked, "return": dict[str, Any]}
 
     @app.get("/readyz")
     def ready() -> str:

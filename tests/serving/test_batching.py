@@ -109,6 +109,41 @@ def test_a_batch_stays_within_its_budget_of_rows_and_within_its_target():
     assert taken == [("a", ["1", "3"]), ("b", ["2"]), ("a", ["4"]), ("a", ["wide"])]
 
 
+def test_a_batch_is_no_larger_than_can_be_done_in_half_of_the_deadline():
+    """A row takes a millisecond: of 600 that wait, 250 fit into half of half a second."""
+
+    class Timed(Slow):
+        def __call__(self, target, asked, *, narrow):
+            time.sleep(0.1 * len(asked))
+            return super().__call__(target, asked, narrow=narrow)
+
+    work = Timed()
+
+    async def scenario(batcher):
+        for _ in range(3):
+            await batcher.do(job("lone"))
+        return await outcomes(*(batcher.do(job(str(n), timeout=60)) for n in range(6)))
+
+    found, _ = using(work, scenario, deadline_ms=500, wait_ms=0)
+    assert found == [f"{n}!" for n in range(6)]
+    assert max(len(batch) for _, batch, _ in work.batches) <= 2
+
+
+def test_an_answer_that_comes_too_late_is_none():
+    work = Slow(held=True)
+
+    async def scenario(batcher):
+        slow = asyncio.create_task(batcher.do(job("slow", timeout=0.1)))
+        await asyncio.to_thread(work.begun.wait, 10)
+        await asyncio.sleep(0.2)
+        work.go.set()
+        return await outcomes(slow)
+
+    [found], reasons = using(work, scenario)
+    assert found.status == 429
+    assert reasons == ["late"]
+
+
 def test_a_full_queue_refuses_and_says_when_to_come_again():
     work = Slow(held=True)
 

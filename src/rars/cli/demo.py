@@ -36,6 +36,10 @@ def demo(
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of training; those of the size tiny if not given.")
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Open the page of the server when all is done.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="With --serve: the port.")] = 8080,
     as_json: console.Json = False,
 ) -> None:
     """Make a shop, train Base and RARS, compare them with BM25, and explain three searches.
@@ -95,6 +99,25 @@ def demo(
         _next(out, folder, outcome.folder / "report.html", seconds)
 
     console.emit(payload, as_json, show)
+    if serve:
+        _serve(folder, port)
+
+
+def _serve(folder: Path, port: int) -> None:
+    """The page of the demo's run beside BM25, in a browser if there is one."""
+    import webbrowser
+
+    from rars.cli.serve import opened
+    from rars.serving.server import serve as start
+    from rars.serving.settings import Settings
+
+    def ready(address: str) -> None:
+        opened(address)
+        webbrowser.open(address)
+
+    start(
+        [f"demo={folder}", "bm25"], Settings(port=port, log=False), ready=ready, tell=console.tell
+    )
 
 
 def _trained(dataset: Dataset, out: Path, changes: list[str]) -> Outcome:
@@ -140,6 +163,7 @@ def _next(out: Path, folder: Path, report: Path, seconds: float) -> None:
     console.show(
         f"The report, for a browser: {report}",
         "",
+        f"rars serve {folder} bm25     the page: search, walk the tree, ask why not",
         f'rars search {folder} "led lamp" -k 5 --explain',
         f"rars plot {folder}",
         f"rars train practical --data {out / 'shop'} --out {out / 'practical'}",

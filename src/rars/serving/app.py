@@ -21,12 +21,13 @@ from starlette.exceptions import HTTPException
 
 from rars import __version__
 from rars.serving import schemas as s
-from rars.serving.door import Door, caller_of
+from rars.serving.door import TIMINGS, Door, caller_of
 from rars.serving.engine import Engine
 from rars.serving.keys import Keys
 from rars.serving.logs import Log
 from rars.serving.page import router as page_router
 from rars.serving.refusals import Refused
+from rars.serving.tracing import Tracing
 
 _ABOUT = "Search by generating item identifiers down a tree; filters, explanations, versions."
 _WRONG: dict[int | str, dict[str, Any]] = {
@@ -58,11 +59,15 @@ def create_app(engine: Engine, *, keys: Keys | None = None, log: Log | None = No
     if keys is None:
         keys = Keys() if settings.keys is None else Keys.read(settings.keys)
 
+    tracing = None if settings.otlp is None else Tracing(settings.otlp)
+
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         await engine.start()
         yield
         await engine.stop()
+        if tracing is not None:
+            tracing.close()
 
     app = FastAPI(
         title="rars",
@@ -82,9 +87,8 @@ def create_app(engine: Engine, *, keys: Keys | None = None, log: Log | None = No
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)
-    app.add_middleware(
-        Door, engine=engine, settings=settings, log=log or Log(on=settings.log), keys=keys
-    )
+    log = log or Log(on=settings.log)
+    app.add_middleware(Door, engine=engine, settings=settings, log=log, keys=keys, tracing=tracing)
     return app
 
 
@@ -92,15 +96,20 @@ def create_app(engine: Engine, *, keys: Keys | None = None, log: Log | None = No
 
 
 def _searching(app: FastAPI, engine: Engine) -> None:
+    async def searched(request: Request, asked: s.SearchRequest) -> Json:
+        found = await engine.search(asked, caller_of(request))
+        request.scope[TIMINGS] = found["timings"]
+        return Json(found)
+
     @app.get("/v1/search", response_model=s.SearchResponse, tags=["search"])
     async def search_get(request: Request, asked: Annotated[s.SearchRequest, Query()]) -> Json:
         """Search, with the question in the address."""
-        return Json(await engine.search(asked, caller_of(request)))
+        return await searched(request, asked)
 
     @app.post("/v1/search", response_model=s.SearchResponse, tags=["search"])
     async def search(request: Request, asked: s.SearchRequest) -> Json:
         """Search."""
-        return Json(await engine.search(asked, caller_of(request)))
+        return await searched(request, asked)
 
     @app.post("/v1/search/batch", response_model=s.BatchResponse, tags=["search"])
     async def batch(request: Request, asked: s.BatchRequest) -> Json:

@@ -4,14 +4,16 @@ Owns: the queue, which questions are searched at once, who is refused, and when 
 what a question is: a job says what it is of, what it costs in beam rows, and until when.
 
 One thread searches. It takes what waits for the same target, up to a budget of beam rows (queries x width),
-as soon as the first of them has waited a moment. ``pressure`` is the larger of two shares: beam rows that
-wait, of those that may; and the time they will take, of the deadline. From ``degrade_at`` on the narrower
-beam is used; at 1, or where a job would come too late, it is refused. Background jobs go when nothing waits.
+as soon as the first of them has waited a moment; a batch is meant to take no more than half of the deadline.
+``pressure`` is the larger of two shares: beam rows that wait, of those that may; and the time they will take,
+of the deadline. From ``degrade_at`` on the narrower beam is used; at 1, or where a job would come too late, it
+is refused. Background jobs go when nothing waits.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections import Counter, deque
@@ -44,14 +46,24 @@ class Speed:
 
     def of(self, rows: int, budget: int) -> float:
         """Seconds that rows will take, cut into batches of at most the budget."""
+        batch, each = self._line()
+        return -(-rows // budget) * batch + each * rows if rows else 0.0
+
+    def within(self, seconds: float) -> float:
+        """How many rows one batch may have to be done in so many seconds."""
+        batch, each = self._line()
+        return max(0.0, seconds - batch) / each if each else math.inf
+
+    def _line(self) -> tuple[float, float]:
+        """Seconds of a batch, and of each of its rows."""
         n, x, y, xx, xy = self._sums
-        if not n or not rows:
-            return 0.0
+        if not x:
+            return 0.0, 0.0
         spread = n * xx - x * x
         # Of batches that were all alike nothing but their mean is known.
         each = max(0.0, (n * xy - x * y) / spread) if spread > 1e-6 * n * xx else y / x
         each = min(each, y / x)
-        return -(-rows // budget) * max(0.0, (y - each * x) / n) + each * rows
+        return max(0.0, (y - each * x) / n), each
 
 
 @dataclass(eq=False)
@@ -100,6 +112,7 @@ class Batcher:
         self._rows = 0
         self._running_rows = 0
         self._speed = Speed()
+        self._late = False  # whether the last batch had answers that came too late
         self._changed = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="rars-search", daemon=True)
@@ -196,12 +209,22 @@ class Batcher:
             if not jobs[0].background:
                 self._learn(rows, taken)
                 self._watch.batched(len(jobs), rows, taken, narrow=narrow)
-            timed = [
-                (job, result, begun - job.entered)
-                for job, result in zip(jobs, results, strict=True)
-            ]
-            self._tell(timed)
+            self._tell(self._in_time(jobs, results, begun))
         self._tell([(job, self._stopped(), 0.0) for job in (*self._jobs, *self._later)])
+
+    def _in_time(
+        self, jobs: Sequence[Job], results: Sequence[Any], begun: float
+    ) -> list[tuple[Job, Any, float]]:
+        """Each job with its result, or, if its time is over, with that: a late answer is none."""
+        now = time.perf_counter()
+        self._late = any(now - job.entered > job.timeout for job in jobs)
+        told = []
+        for job, result in zip(jobs, results, strict=True):
+            if now - job.entered > job.timeout:
+                self._watch.shed("late")
+                result = overloaded("It was not answered in time.", self._seconds)
+            told.append((job, result, begun - job.entered))
+        return told
 
     def _stopped(self) -> Refused:
         return overloaded("The server is stopping.", 1.0)
@@ -249,8 +272,10 @@ class Batcher:
         return self._next()
 
     def _drop_late(self, now: float) -> list[Job]:
-        """The jobs whose time is over, taken out of the queue."""
-        late = [job for job in self._jobs if now - job.entered > job.timeout]
+        """The jobs whose time is over, or will be when their batch is done, taken out of the queue."""
+        rows = min(self._rows, self._settings.batch_rows)
+        done = now + (self._speed.of(rows, self._settings.batch_rows) if self._late else 0.0)
+        late = [job for job in self._jobs if done - job.entered > job.timeout]
         for job in late:
             self._jobs.remove(job)
             self._left(job)
@@ -265,17 +290,20 @@ class Batcher:
     def _cut(self) -> list[Job]:
         """Take the first job and those that can go with it, in order, as far as the budget reaches."""
         first = self._jobs[0]
+        # A batch that takes most of the deadline would leave no time to wait for it.
+        in_time = self._speed.within(0.5e-3 * self._settings.deadline_ms)
+        budget = min(self._settings.batch_rows, in_time)
         taken: list[Job] = []
         left: list[Job] = []
         rows = 0
         while self._jobs:
             job = self._jobs.popleft()
-            fits = not taken or rows + job.rows <= self._settings.batch_rows
+            fits = not taken or rows + job.rows <= budget
             if job.target == first.target and fits:
                 taken.append(job)
                 rows += job.rows
                 self._left(job)
-                if rows >= self._settings.batch_rows:
+                if rows >= budget:
                     break
             else:
                 left.append(job)

@@ -19,10 +19,13 @@ from rars.serving.keys import Keys, Role
 from rars.serving.logs import Log, harmless
 from rars.serving.refusals import Refused
 from rars.serving.settings import LOOPBACK, Settings
+from rars.serving.tracing import Finish, Tracing
 
 _CHANGES = ("/v1/catalog", "/v1/catalog/rollback")
 _QUEUED = ("/v1/search", "/v1/explain", "/v1/tree")
 _NAME = b"x-request-id"
+TIMINGS = "rars.timings"
+"""Where a route leaves the times of a search, for whoever writes them down."""
 
 
 def caller_of(request: Request) -> Caller:
@@ -42,10 +45,16 @@ class Door:
     """An ASGI application before another."""
 
     def __init__(
-        self, app: ASGIApp, engine: Engine, settings: Settings, log: Log, keys: Keys
+        self,
+        app: ASGIApp,
+        engine: Engine,
+        settings: Settings,
+        log: Log,
+        keys: Keys,
+        tracing: Tracing | None = None,
     ) -> None:
         self._app, self._engine, self._settings = app, engine, settings
-        self._log, self._keys = log, keys
+        self._log, self._keys, self._tracing = log, keys, tracing
         self._origins = {one.rstrip("/").encode() for one in settings.cors}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,6 +87,11 @@ class _Visit:
         self._until = self._begun + self._settings.body_seconds
         self._whole = False
         self._refused: Refused | None = None
+        self._finish: Finish | None = None
+        if door._tracing is not None:
+            parent = self._headers.get(b"traceparent")
+            told = None if parent is None else parent.decode("latin-1")
+            self._finish = door._tracing.begin(told)
 
     async def happen(self) -> None:
         """From the first check to the line in the log."""
@@ -230,6 +244,8 @@ class _Visit:
         route: str = getattr(found, "path", "unknown")
         method: str = self._scope["method"]
         method = method if method in _METHODS else "other"
+        if self._finish is not None:
+            self._finish(route, method, self._status, self._scope.get(TIMINGS))
         self._door._engine.metrics.answered(route, method, self._status, seconds)
         self._door._log.line(
             "request",

@@ -42,6 +42,32 @@ def test_what_is_given_is_escaped_everywhere(http):
     assert "&lt;img" in text
 
 
+def test_an_address_of_something_that_is_not_there_says_so(http):
+    for path, asked, status in (
+        ("/", {"system": "nobody"}, 404),
+        ("/", {"version": "v9"}, 404),
+        ("/", {"rule": "r" * 300}, 422),
+        ("/tree", {"prefix": "a1/b2/zzz"}, 400),
+        ("/tree", {"prefix": "a99999"}, 400),
+        ("/tree", {"system": "bm25"}, 400),
+        ("/tree", {"item": "nobody"}, 404),
+        ("/compare", {"other_system": "nobody"}, 404),
+    ):
+        answer = http.get(path, params={"q": "mug"} | asked)
+        assert (path, asked, answer.status_code) == (path, asked, status)
+        assert 'class="card notice bad"' in answer.text
+
+
+def test_a_prefix_may_be_written_in_several_ways(http, served):
+    [first] = served.engine.systems.now().system.search("mug", k=1)
+    codes = first.identifier
+    written = [f"{codes[0]},{codes[1]}", f"a{codes[0]} b{codes[1]}"]
+    pages = [http.get("/tree", params={"q": "mug", "prefix": one}).text for one in written]
+    for page in pages:
+        assert page.count('aria-current="true"') == 2
+        assert page.count('<section class="column') == 3
+
+
 def test_a_wrong_filter_points_at_the_character(http):
     answer = http.get("/", params={"q": "mug", "filter": "color = red AND prise < 3"})
     assert answer.status_code == 400

@@ -12,9 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from fastapi import Request
+from pydantic import ValidationError
 
 from rars.data.schema import LABEL_GRADES
+from rars.errors import RarsError
 from rars.evaluation.markup import templates
+from rars.search.walk import read_prefix
 from rars.serving.engine import Caller, Engine
 from rars.serving.page import sentences, tables
 from rars.serving.page.address import VIEWS, Address, Side
@@ -23,7 +26,7 @@ from rars.serving.page.clauses import added, clause, clauses, removed
 from rars.serving.page.drawing import GAP, columns
 from rars.serving.page.sentences import percent
 from rars.serving.page.words import pieces
-from rars.serving.refusals import Refused
+from rars.serving.refusals import Refused, of_error
 from rars.serving.schemas import (
     ExplainRequest,
     ExplainResponse,
@@ -35,6 +38,7 @@ from rars.serving.schemas import (
     TreeResponse,
 )
 from rars.serving.systems import Opened
+from rars.tree import code_name
 
 NAMES = {"search": "Search", "tree": "Tree", "why": "Why?", "compare": "Side by side"}
 PATHS = {view: "/" if view == "search" else f"/{view}" for view in VIEWS}
@@ -105,7 +109,8 @@ class Page:
             self._check(request)
             view: Callable[..., Coroutine[Any, Any, Context]] = getattr(self, f"_{here.view}")
             filled = await view(here, info, known, caller_of(request))
-        except Refused as refused:
+        except (Refused, ValidationError) as error:
+            refused = error if isinstance(error, Refused) else _invalid(error)
             status, problem = refused.status, _problem(refused, here)
             if refused.retry_after is not None:
                 more["Retry-After"] = str(refused.retry_after)
@@ -226,7 +231,7 @@ class Page:
         question = _question(here, here.left, info)
         item, prefix = await self._followed(here, question, caller)
         path = [] if item is None else item["identifier"]
-        names = prefix.split()
+        names = _codes(prefix)
         looks = []
         for depth in range(len(names) + 1):
             wanted = {names[depth]} if depth < len(names) else set()
@@ -242,7 +247,7 @@ class Page:
             ],
             "judged": looks[0].mass is not None,
             "automatic": not here.prefix,
-            "opened": prefix,
+            "opened": " ".join(names),
         }
 
     async def _followed(
@@ -312,7 +317,7 @@ class Page:
             "locale_options": [("", "any"), *((one, one) for one in info.locales)],
             "size_options": [(str(one), str(one)) for one in sorted({*SIZES, here.k})],
             "filter_example": _example(info),
-            "id_example": _first_id(self._opened(replace(here, version=""))),
+            "id_example": _first_id(self.engine.systems.now(info.name)),
             "splits": [one for one in ("test", "validation", "train") if one in splits],
             "carried": [
                 (name, value)
@@ -344,15 +349,8 @@ def caller_of(request: Request) -> Caller:
 
 
 def _chosen(here: Address, known: Sequence[SystemInfo]) -> tuple[Address, SystemInfo]:
-    """The address with systems that there are; a comparison of nothing named compares two rules."""
-    names = {one.name for one in known}
-    here = replace(
-        here,
-        system=here.system if here.system in names else "",
-        other_system=here.other_system if here.other_system in names else "",
-    )
-    # The first is meant where none is named.
-    first = known[0].name
+    """The address without what goes without saying; nothing named compares two systems or rules."""
+    first = known[0].name  # is meant where none is named
     here = replace(
         here,
         system="" if here.system == first else here.system,
@@ -385,6 +383,20 @@ def _question(here: Address, side: Side, info: SystemInfo) -> Context:
         "categories": "all" if here.categories and generative else None,
         "exact": bool(here.exact) and generative,
     }
+
+
+def _codes(prefix: str) -> list[str]:
+    """The codes of a prefix as they are called, however it was written."""
+    try:
+        return [code_name(depth, code) for depth, code in enumerate(read_prefix(prefix))]
+    except RarsError as error:
+        raise of_error(error) from error
+
+
+def _invalid(error: ValidationError) -> Refused:
+    """An address whose values cannot be, such as a name of a thousand letters."""
+    first = error.errors()[0]
+    return Refused(422, "invalid", f"{'.'.join(map(str, first['loc']))}: {first['msg']}.")
 
 
 def _problem(refused: Refused, here: Address) -> Problem:

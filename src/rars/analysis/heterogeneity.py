@@ -122,7 +122,8 @@ class Heterogeneity:
     def findings(self) -> list[str]:
         """How far apart queries with the same evidence are."""
         return [
-            f"{name}: {one.pairs:,} pairs of queries with the same graded evidence have depth profiles that "
+            f"{name}: {one.pairs:,} pair{'' if one.pairs == 1 else 's'} of queries with the same "
+            f"graded evidence have depth profiles that "
             f"differ by {one.found['linear'].tv.mean:.3f} in total variation; in "
             f"{100 * one.found['linear'].peaks.mean:.1f} % of them relevance divides most at another depth."
             for name, one in self.scenes.items()

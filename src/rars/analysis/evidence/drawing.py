@@ -19,6 +19,8 @@ from rars.analysis.study import Figure
 Scenes = Mapping[str, SceneEvidence]
 _COLORS = dict(zip(ASSIGNMENTS, (figures.ORANGE, figures.BLUE, figures.GREY), strict=True))
 _SHAPES = "os^Dvp*X"
+_DECADES = [step * 10.0**power for power in range(-5, 3) for step in (1, 3)]
+"""Where an axis of shares in % has its marks."""
 
 
 def figures_of(scenes: Scenes, settings: EvidenceSettings) -> list[Figure]:
@@ -112,6 +114,11 @@ def cost(scenes: Scenes, path: Path) -> None:
                             fontsize=8,
                         )
             axis.set(xscale="log", xlabel="catalogue expansion (%)", title=name)
+            low, high = axis.get_xlim()
+            shown = [one for one in _DECADES if low <= one <= high]
+            axis.set_xticks(shown, [f"{one:g}" for one in shown])
+            axis.set_xticks([], minor=True)
+            axis.set(xlim=(low, high))
         axes[0].set(ylabel="withheld relevance covered (%)")
         axes[0].legend(fontsize=8, loc="upper left")
 

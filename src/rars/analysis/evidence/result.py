@@ -219,7 +219,7 @@ class Evidence:
             f"positives; then the retention at which it is no more than {trusted}, positives a query there, "
             f"and how many more those are than at {self._share} retention. All judged positives are the "
             "reference: what nobody judged is not counted. A prefix with nothing kept is unobserved, not "
-            "falsely resolved, so with few judgments deep prefixes can look trustworthy: see certainty.",
+            "falsely resolved: few judgments make deep prefixes look trustworthy.",
             (("False resolution (%)", len(levels)), (f"At most {trusted}", 3)),
         )
 

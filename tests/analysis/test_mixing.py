@@ -123,6 +123,13 @@ def test_without_categories_vectors_tell_items_apart_or_nothing_does():
     assert [one.key for one in none.tables()] == ["mixing", "torn"]
 
 
+def test_a_split_without_judgments_has_nothing_torn():
+    dataset, tree = shop()
+    found = mixing(dataset, tree, "validation")
+    assert (found.apart, found.queries, found.torn) == ((), 0, ())
+    assert [one.key for one in found.tables()] == ["mixing", "mixed"]
+
+
 def test_a_tree_of_other_items_is_refused():
     dataset, _ = shop()
     with pytest.raises(RarsError, match="holds 2 items"):

@@ -81,6 +81,7 @@ COMMANDS = (
     "plot {0} --out {1}",
     "analyze {0} {w} --split {w}",
     "analyze {0} ambiguity --plot {1}",
+    "report {0} --out {1}",
     "catalog add {0} {1}",
     "catalog add run {0}",
     "catalog remove {0} {1}",

@@ -159,21 +159,27 @@ def measure(
         raise RarsError(f"{dataset.where} has no {settings.split} query with a relevant item.")
     named = _named(dataset, truth, settings)
     systems = _systems(scene, truth, settings, advance)
-    change = systems[1].measured.values[NDCG] - systems[0].measured.values[NDCG]
-    listed = named or chosen(scene, truth, change, settings)
+    before, after = (one.measured.values[NDCG] for one in systems)
+    listed = named or chosen(scene, truth, before, after, settings)
     return tuple(_case(scene, truth, systems, row, reason) for row, reason in listed)
 
 
 def chosen(
-    scene: Scene, truth: Truth, change: Doubles, settings: CasesSettings
+    scene: Scene, truth: Truth, before: Doubles, after: Doubles, settings: CasesSettings
 ) -> list[tuple[int, str]]:
-    """Rows of the truth and why each is shown; no query twice."""
+    """Rows of the truth and why each is shown; no query twice.
+
+    ``before``, ``after``  NDCG@100 under the two systems
+    """
     found: dict[int, str] = {}
-    usable = _readable(truth)
+    usable, change = _readable(truth), after - before
     if settings.depths:
-        share = _allocation(scene, truth)
+        share = np.nan_to_num(_allocation(scene, truth))
+        answered = usable & (np.maximum(before, after) > 0)
         for depth in range(scene.tree.depth):
-            row = _largest(np.where(np.isnan(share[:, depth]), 0.0, share[:, depth]), usable, found)
+            row = _largest(share[:, depth], answered, found)
+            if row is None:  # a query that nobody answers is better than none
+                row = _largest(share[:, depth], usable, found)
             if row is not None:
                 found[row] = f"separates at L{depth + 1}"
     for sign, count, reason in ((1, settings.gains, "gain"), (-1, settings.losses, "loss")):

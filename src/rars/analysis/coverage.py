@@ -141,7 +141,7 @@ class Coverage:
                 axis.set(title=title, xticks=range(len(ticks)), xlim=(-0.6, len(ticks) - 0.4))
                 axis.set_xticklabels(ticks)
             if len(self.scenes) > 1:
-                axes[0].legend(fontsize=8)
+                axes[0].legend(fontsize=8, loc="upper left")
 
     def findings(self) -> list[str]:
         """Which changes can be told from chance."""

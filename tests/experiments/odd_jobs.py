@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from rars.errors import RarsError
+from rars.errors import RarsError, Unavailable
 from rars.experiments import worker
 from rars.experiments.tasks import TASKS
 
@@ -27,6 +27,11 @@ def make(out, seconds=0.0, after=None, without=None):
 def fail(why):
     """A mistake of the user."""
     raise RarsError(why)
+
+
+def lack(why):
+    """Something that cannot be had here."""
+    raise Unavailable(why)
 
 
 def crash():
@@ -53,5 +58,5 @@ def save(out):
 
 
 if __name__ == "__main__":
-    TASKS.update(make=make, fail=fail, crash=crash, threads=threads, save=save)
+    TASKS.update(make=make, fail=fail, crash=crash, lack=lack, threads=threads, save=save)
     sys.exit(worker.main(Path(sys.argv[1])))

@@ -25,7 +25,7 @@ def odd_jobs(monkeypatch):
 
 
 def task(folder, kind="make", needs=(), **arguments):
-    given = arguments if kind in ("fail", "crash") else {"out": str(folder), **arguments}
+    given = arguments if kind in ("fail", "crash", "lack") else {"out": str(folder), **arguments}
     return Task(folder.name, kind, given, folder, tuple(needs))
 
 
@@ -47,6 +47,18 @@ def test_what_is_needed_is_made_first_and_failures_stop_only_what_needs_them(tmp
     assert str(tmp_path / "c.log") in str(failures[0])
     assert not d.exists()
     assert seen[-1] == (2, 4)
+
+
+def test_weights_that_cannot_be_had_are_told_apart_and_asked_for_once(tmp_path):
+    first, second, third = (tmp_path / name for name in "abc")
+    lacking = [
+        Task(one.name, "lack", {"why": "It is nowhere."}, one, weights=("far",))
+        for one in (first, second)
+    ]
+    failures = run_all([*lacking, task(third, needs=[first])], 1)
+    assert {(one.name, one.why) for one in failures} == {(n, "It is nowhere.") for n in "abc"}
+    assert all(one.unavailable for one in failures)
+    assert not second.with_name("b.log").exists()  # never started
 
 
 def test_a_defect_leaves_its_traceback_in_the_log(tmp_path):

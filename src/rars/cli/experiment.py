@@ -46,7 +46,8 @@ def experiment(
     ] = None,
     changes: console.Changes = None,
     systems: Annotated[
-        str | None, typer.Option(help="Only these rows of main or nq320k, with commas.")
+        str | None,
+        typer.Option(help="Only these rows of main, nq320k or identifiers, with commas."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be run.")
@@ -67,8 +68,11 @@ def experiment(
         return
     if not data:
         raise RarsError(f"rars experiment {name} needs --data DIR.")
-    if name == "identifiers" and not dry_run:
-        _identifiers(data, out, size, protocol, jobs, changes or [], as_json)
+    if name == "identifiers":
+        if dry_run:
+            raise RarsError("rars experiment identifiers trains no retriever and has no --dry-run.")
+        rows = [one.strip() for one in systems.split(",")] if systems else []
+        _identifiers(data, out, size, protocol, jobs, changes or [], rows, as_json)
         return
     if experiments.is_analysis(name):
         common: dict[str, Any] = {"out": out, "size": size, "protocol": protocol}
@@ -100,6 +104,7 @@ def _identifiers(
     protocol: str | None,
     jobs: int | None,
     changes: list[str],
+    rows: list[str],
     as_json: bool,
 ) -> None:
     """Learners side by side: no seeds, no rate, and as many datasets as are given."""
@@ -113,6 +118,7 @@ def _identifiers(
             size=size,
             protocol=protocol,
             jobs=usable_cores() if jobs is None else jobs,
+            learners=rows,
             changes=changes,
             watch=watch,
             say=console.say,

@@ -330,8 +330,7 @@ def test_prefix_ranking_raises_the_coverage_of_relevant_prefixes():
         optimizer.zero_grad()
         trained(whole, seed=0)[0].backward()
         optimizer.step()
-    print(before, coverage())
-    assert coverage() > before + 0.1
+    assert before < 0.6 < 0.9 < coverage()  # found: .46 and 1
 
 
 def test_settings_that_mean_nothing_are_one_sentence():

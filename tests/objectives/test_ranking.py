@@ -305,6 +305,34 @@ def test_raw_scores_of_candidates_are_what_a_search_by_logits_adds_up(ragged):
             break
 
 
+def test_prefix_ranking_raises_the_coverage_of_relevant_prefixes():
+    """With the whole catalogue in the lists, read off the raw logits of first codes."""
+    example, model, batch, _ = ready()
+    data = example.data(with_siblings=True)
+    every = Mined(np.repeat(np.arange(7), 60), np.tile(np.arange(60), 7), np.tile(np.arange(60), 7))
+    lists = packed_lists(data, example.relevance, with_relevant(example.relevance, every, 60))
+    packed = pack_lists(lists, np.arange(7))
+    listed_terms = terms("prefix-ranking", lengths=[1, 2, 3], count=60)
+    trained = TrainingModel(model, listed_terms)
+    whole = dataclasses.replace(batch, candidates={"prefix-ranking": packed})
+
+    def coverage():
+        logits = model(batch).logits[0]
+        first = [
+            {int(example.codes[i][0]) for q, i, _ in example.pairs if q == n} for n in range(7)
+        ]
+        best = [set(logits[n].topk(len(own)).indices.tolist()) for n, own in enumerate(first)]
+        return np.mean([len(own & top) / len(own) for own, top in zip(first, best, strict=True)])
+
+    before = coverage()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(60):
+        optimizer.zero_grad()
+        trained(whole, seed=0)[0].backward()
+        optimizer.step()
+    assert before < 0.6 < 0.9 < coverage()  # found: .46 and 1
+
+
 def test_settings_that_mean_nothing_are_one_sentence():
     with pytest.raises(RarsError, match="no source of candidates 'elsewhere'"):
         terms("margin-ranking", source="elsewhere")

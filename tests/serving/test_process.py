@@ -9,14 +9,23 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
 
 import httpx
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from rars.cli import app
+from rars.errors import RarsError
 from rars.search.retriever import Retriever
 from rars.serving.judgments import JudgmentLog
 from rars.serving.keys import Keys
+from rars.serving.server import bound, serve
+from rars.serving.settings import Settings, option, variable
 
 
 @contextmanager
@@ -69,6 +78,7 @@ def test_killed_under_load_nothing_acknowledged_is_lost_and_stopped_it_finishes(
             one.start()
         while len(changed) < 2 or len(graded) < 20:
             assert server.poll() is None
+            time.sleep(0.05)
         os.kill(server.pid, signal.SIGKILL)
         for one in threads:
             one.join()
@@ -127,25 +137,47 @@ def _change(url, key, changed):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("runs", "given", "said"),
     [
-        (["nowhere"], "nowhere"),
-        (["bm25"], "Name at least one run folder"),
-        (["RUN", "--host", "0.0.0.0"], "--keys"),
-        (["RUN", "--port", "70000"], "--port must be between 0 and 65535"),
-        (["RUN", "--keys", "missing.json"], "missing.json does not exist"),
+        (["nowhere"], {}, "nowhere"),
+        (["bm25"], {}, "Name at least one run folder"),
+        (["RUN", "RUN"], {}, "Two systems have the same name"),
+        (["RUN"], {"host": "0.0.0.0"}, "give --keys"),
+        (["RUN"], {"keys": Path("missing.json")}, "missing.json does not exist"),
     ],
 )
-def test_a_mistake_is_one_sentence_before_anything_listens(trained, tmp_path, words, said):
-    named = [str(trained) if word == "RUN" else word for word in words]
-    done = subprocess.run(
-        [sys.executable, "-m", "rars", "serve", *named],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 2
-    assert said in done.stderr.replace("\n", " ")
-    assert "Traceback" not in done.stderr
+def test_a_mistake_is_one_sentence_before_anything_listens(trained, tmp_path, runs, given, said):
+    named = [str(trained) if one == "RUN" else one for one in runs]
+    settings = Settings(**{"port": 0, "state": tmp_path, **given})
+    with pytest.raises(RarsError, match=re.escape(said)):
+        serve(named, settings, ready=lambda address: pytest.fail("it listens"))
+
+
+def test_a_port_that_is_taken_is_one_sentence(trained, tmp_path):
+    with bound(Settings(port=0)) as door:
+        door.listen()
+        taken = door.getsockname()[1]
+        with pytest.raises(RarsError, match=f"cannot listen on 127.0.0.1, port {taken}"):
+            serve([str(trained)], Settings(port=taken, state=tmp_path))
+
+
+def test_every_setting_is_an_option_and_an_environment_variable():
+    command = typer.main.get_command(app).commands["serve"]
+    options = {one.name: one for one in command.params}
+    for one in fields(Settings):
+        assert option(one.name) in options[one.name].opts
+        assert options[one.name].envvar == variable(one.name)
+    assert options["runs"].envvar == "RARS_SERVE_RUNS"
+
+
+def test_keys_are_made_shown_once_listed_and_removed(tmp_path):
+    path = str(tmp_path / "keys.json")
+    ask = CliRunner().invoke
+    made = ask(app, ["keys", "add", path, "office", "--role", "admin", "--json"])
+    key = json.loads(made.stdout)["key"]
+    assert Keys.read(Path(path)).who(key).role == "admin"
+    listed = ask(app, ["keys", "list", path, "--json"])
+    assert json.loads(listed.stdout) == {"keys": [{"name": "office", "role": "admin"}]}
+    assert key not in listed.stdout
+    assert ask(app, ["keys", "remove", path, "office"]).exit_code == 0
+    assert Keys.read(Path(path)).who(key) is None

@@ -349,7 +349,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def _chosen(here: Address, known: Sequence[SystemInfo]) -> tuple[Address, SystemInfo]:
-    """The address without what goes without saying; a comparison of nothing named is of two systems or rules."""
+    """The address without what goes without saying; two systems, or rules, where none is to be compared."""
     first = known[0].name  # is meant where none is named
     here = replace(
         here,

@@ -14,6 +14,7 @@ import threading
 import time
 import urllib.error
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from benchmarks.load import offer, percentiles, post
 from benchmarks.measure import report
 from benchmarks.served import call, ours
 
-RATE = 20.0
+MOST = 100
+"""Versions of one trial: so many zebras are asked for."""
 _FILTER = "brand = Zebra OR id = none"
 
 
@@ -46,23 +48,24 @@ def _zebra(number: int) -> bytes:
 def switches(home: Path, seconds: float) -> None:
     """A new version every second under load; each answer must hold exactly the items of its version."""
     keys, key = _keyed(home)
-    asked = json.dumps({"query": "zebra", "filter": _FILTER, "k": 1_000}).encode()
+    asked = json.dumps({"query": "zebra", "filter": _FILTER, "k": MOST}).encode()
     request = post("/v1/search", asked, f"X-API-Key: {key}\r\n")
     port = _port()
     with ours(home / "run", home / "switches", port, keys=keys, deadline_ms=60_000) as server:
-        first = call(port, "/v1/systems", **{"X-API-Key": key})["systems"][0]
+        first = call(port, "/v1/systems", key)["systems"][0]
         base, known = int(first["version"][1:]), first["items"]
         made: list[str] = []
         done = threading.Event()
 
         def change() -> None:
-            while not done.wait(1.0):
-                told = call(port, "/v1/catalog", _zebra(base + 1 + len(made)), **{"X-API-Key": key})
+            while not done.wait(1.0) and len(made) < MOST:
+                told = call(port, "/v1/catalog", key, _zebra(base + 1 + len(made)))
                 made.append(told["version"])
 
+        rate = 0.5 * _alone(port, key, asked)
         changer = threading.Thread(target=change)
         changer.start()
-        found = asyncio.run(offer(port, [request], rate=RATE, seconds=seconds))
+        found = asyncio.run(offer(port, [request], rate=rate, seconds=seconds))
         done.set()
         changer.join()
         held = server.megabytes()
@@ -74,6 +77,7 @@ def switches(home: Path, seconds: float) -> None:
             mixed += {hit["item_id"] for hit in told["hits"]} != wanted
     row: dict[str, Any] = {
         "versions": len(made),
+        "offered/s": rate,
         "requests": len(found),
         "failed": sum(one.status != 200 for one in found),
         "mixtures": mixed,
@@ -83,6 +87,14 @@ def switches(home: Path, seconds: float) -> None:
     report(f"serving-switches: a version a second, {known:,} items", [row])
     if row["failed"] or mixed:
         raise SystemExit(f"switching was noticed: {row}")
+
+
+def _alone(port: int, key: str, asked: bytes, times: int = 10) -> float:
+    """Answers a second, one after the other."""
+    begun = time.perf_counter()
+    for _ in range(times):
+        call(port, "/v1/search", key, asked)
+    return times / (time.perf_counter() - begun)
 
 
 def kills(home: Path, rounds: int) -> None:
@@ -106,7 +118,7 @@ def kills(home: Path, rounds: int) -> None:
                 one.join()
     port = _port()
     with ours(home / "run", home / "kills", port, keys=keys):
-        told = call(port, "/v1/judgments", **{"X-API-Key": key})["judgments"]
+        told = call(port, "/v1/judgments", key)["judgments"]
         lost = set(graded) - {one["item_id"] for one in told}
         missing = [name for name in changed if not _has(port, key, name)]
     row = {
@@ -126,7 +138,7 @@ def _grade(port: int, key: str, name: str, graded: list[str]) -> None:
         one = {"query": "mug", "item_id": f"G{name}-{at}", "label": "S", "user": name}
         body = json.dumps({"judgments": [one]}).encode()
         try:
-            call(port, "/v1/judgments", body, **_json(key))
+            call(port, "/v1/judgments", key, body)
         except (OSError, ValueError):
             return
         graded.append(one["item_id"])
@@ -136,22 +148,17 @@ def _change(port: int, key: str, number: int, changed: list[str]) -> None:
     for at in range(1_000_000):
         name = f"K{number}-{at}"
         try:
-            told = call(
-                port, "/v1/catalog", json.dumps({"id": name, "title": name}).encode(), **_json(key)
-            )
+            row = json.dumps({"id": name, "title": name}).encode()
+            told = call(port, "/v1/catalog", key, row)
         except (OSError, ValueError):
             return
         if told["version"] is not None:
             changed.append(name)
 
 
-def _json(key: str) -> dict[str, str]:
-    return {"X-API-Key": key, "Content-Type": "application/json"}
-
-
 def _has(port: int, key: str, name: str) -> bool:
     try:
-        call(port, f"/v1/items/{name}", **{"X-API-Key": key})
+        call(port, f"/v1/items/{name}", key)
     except urllib.error.HTTPError:
         return False
     return True
@@ -160,15 +167,15 @@ def _has(port: int, key: str, name: str) -> bool:
 def fuzz(home: Path, count: int) -> None:
     """Hostile requests, nine in ten of our own making and the rest from the OpenAPI document."""
     import httpx
-    from tests.serving.fuzz import attack, by_the_book
 
+    fuzzing: Any = import_module("tests.serving.fuzz")
     keys, key = _keyed(home)
     port = _port()
     with ours(home / "run", home / "fuzz", port, keys=keys) as server:
         address = f"http://127.0.0.1:{port}"
         with httpx.Client(base_url=address, headers={"X-API-Key": key}, timeout=60) as client:
-            statuses: Counter[int] = attack(client, count - count // 10, secrets=(key,))
-            statuses += by_the_book(client, client.get("/openapi.json").json(), count // 10)
+            statuses: Counter[int] = fuzzing.attack(client, count - count // 10, secrets=(key,))
+            statuses += fuzzing.by_the_book(client, client.get("/openapi.json").json(), count // 10)
         log = server.log.read_text(errors="replace")
         held = server.megabytes()
     row = {

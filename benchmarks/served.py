@@ -96,8 +96,9 @@ def _pinned() -> None:
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def call(port: int, path: str, body: bytes | None = None, **headers: str) -> Any:
+def call(port: int, path: str, key: str, body: bytes | None = None) -> Any:
     """One request, and its answer as JSON."""
+    headers = {"X-API-Key": key, "Content-Type": "application/json"}
     asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
     with urllib.request.urlopen(asked, timeout=120) as found:
         return json.load(found)

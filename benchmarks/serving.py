@@ -73,12 +73,12 @@ def free_port() -> int:
 
 
 def _trained(home: Path) -> Path:
-    from rars import Recipe
+    from rars import Dataset, Recipe
     from rars.data.shop import make_shop
     from rars.pipeline import train
 
-    dataset = make_shop(home / "shop", size="demo")
-    train(dataset, Recipe.resolve("practical", size="tiny"), home / "trained")
+    make_shop(home / "shop", size="demo")
+    train(Dataset.load(home / "shop"), Recipe.resolve("practical", size="tiny"), home / "trained")
     return home / "trained"
 
 

@@ -6,9 +6,11 @@ import json
 import os
 
 import pytest
+from typer.testing import CliRunner
 
 from rars import pipeline
 from rars.analysis.studies import STUDIES, study
+from rars.cli import app
 from rars.config import Recipe
 from rars.data.shop import make_shop
 from rars.errors import RarsError
@@ -114,3 +116,26 @@ def test_two_datasets_are_studied_side_by_side(tmp_path, shop):
     ] * 2
     with pytest.raises(RarsError, match="Two of the datasets are called"):
         analysis("heterogeneity", [shop, shop], **asked)
+
+
+def test_the_command_lists_studies_and_refuses_what_does_not_concern_them(run, shop, tmp_path):
+    listed = CliRunner().invoke(app, ["analyze", str(run.folder), "--json"])
+    assert set(STUDIES) <= set(json.loads(listed.stdout)["studies"])
+    for words, said in (
+        (
+            ["analyze", str(run.folder), "hierarchy", "--relevance", "binary"],
+            "--relevance does not",
+        ),
+        (["analyze", str(run.folder), "ambiguity", "--seed", "3"], "--seed does not concern"),
+    ):
+        refused = CliRunner().invoke(app, words)
+        assert isinstance(refused.exception, RarsError)
+        assert said in str(refused.exception)
+
+
+def test_the_command_prints_tables_findings_and_places(run):
+    words = ["analyze", str(run.folder), "heterogeneity", "--split", "train", "--set", "draws=20"]
+    done = CliRunner().invoke(app, words)
+    assert done.exception is None
+    assert "pairs of queries with the same graded evidence" in done.stdout
+    assert "results/heterogeneity/report.html" in done.stdout.replace("\n", "")

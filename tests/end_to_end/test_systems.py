@@ -16,7 +16,7 @@ SYSTEMS = {
     "dsi-naive": 3,
     "dsi-semantic": None,
     "tiger": 4,
-    "hi-gen": None,
+    "hi-gen": 6,
     "merge": 4,
     "cat-id2": 4,
     "forge": 3,
@@ -33,6 +33,7 @@ BRIEF = (
     "identifiers.rqvae.hidden=[32]",
     "identifiers.rqvae.batch=256",
     "identifiers.category-clusters.epochs=1",
+    "identifiers.recursive-kmeans.leaf=20",
 )
 
 

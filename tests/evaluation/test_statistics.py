@@ -223,3 +223,22 @@ def test_values_that_have_no_mean_are_refused(values, words):
     for function in (estimates, sign_test):
         with pytest.raises(RarsError, match=words):
             function(values)
+
+
+def test_a_crossed_bootstrap_covers_queries_and_replicates():
+    rng = np.random.default_rng(0)
+    queries, replicates = rng.normal(size=(1, 80, 1)), rng.normal(size=(30, 1, 1))
+    # Additive effects: the variance of the mean is the sum of both variances of means.
+    found = module.crossed_estimates(queries + replicates, draws=4000, seed=1)[0]
+    spread = np.sqrt(queries.var() / 80 + replicates.var() / 30)
+    assert found.mean == pytest.approx(queries.mean() + replicates.mean())
+    assert (found.high - found.low) / (2 * stats.norm.ppf(0.975)) == pytest.approx(spread, rel=0.08)
+    alone = module.crossed_estimates(queries, draws=4000, seed=1)[0]
+    once = estimates(queries[0], draws=4000, seed=2)[0]
+    assert alone.high - alone.low == pytest.approx(once.high - once.low, rel=0.08)
+
+
+def test_a_crossed_bootstrap_needs_finite_values_of_three_axes():
+    for wrong in (np.zeros((3, 4)), np.full((2, 2, 1), np.nan), np.zeros((0, 2, 1))):
+        with pytest.raises(RarsError, match="crossed bootstrap"):
+            module.crossed_estimates(wrong)

@@ -150,7 +150,7 @@ def test_turned_vectors_bring_together_what_is_wanted_together(tmp_path):
     vectors = (0.6 * hint + rng.normal(size=(240, 16))).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     scene = Scene(dataset, vectors, None, (), 0)
-    matrix = refined(scene, RefineSettings(epochs=30, batch=64, learning_rate=1e-2))
+    matrix = refined(scene, RefineSettings(batch=64, learning_rate=1e-2))
     one, other = Mates.of(dataset).neighbours()
 
     def gap(points):

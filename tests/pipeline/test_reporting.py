@@ -65,11 +65,12 @@ def test_report_from_the_command_line(run, tmp_path):
 
 
 def test_inspect_says_what_is_mixed_and_torn(run, tmp_path):
-    done = CliRunner().invoke(app, ["inspect", str(run), "--split", "test", "--plot", str(tmp_path / "x.png"), "--json"])  # fmt: skip
+    asked = ["inspect", str(run), "--split", "test", "--plot", str(tmp_path / "x.png")]
+    done = CliRunner().invoke(app, [*asked, "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)["mixing"]
     assert found["by"] == "categories, level 1"
     assert len(found["apart"]) == len(found["mean"]) == 3
     assert found["torn"][0]["examples"]
-    shown = CliRunner().invoke(app, ["inspect", str(run), "--split", "test", "--plot", str(tmp_path / "x.png")])  # fmt: skip
+    shown = CliRunner().invoke(app, asked)
     assert "Queries that are torn apart most" in shown.stdout

@@ -117,7 +117,7 @@ class Heterogeneity:
             right.set(ylabel="% of pairs", title="Depths of most entropy differ")
             for axis in (left, right):
                 axis.set(xticks=place, xticklabels=list(self.scenes))
-            left.legend(fontsize=8)
+            left.legend(fontsize=8, loc="upper right")
 
     def findings(self) -> list[str]:
         """How far apart queries with the same evidence are."""

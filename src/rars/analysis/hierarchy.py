@@ -113,8 +113,7 @@ class Hierarchy:
         own = [_cells(one.semantic) for one in self.scenes.values()]
         rows.append(Row(("Semantic",), tuple(c for cells in own for c in cells)))
         last = self.listed[-1]
-        against = CONTROLS[last].removeprefix("L1 + ").lower()
-        difference = Row((f"Δ vs. {against}",), self._differences(last))
+        difference = Row((f"Δ vs. {CONTROLS[last]}",), self._differences(last))
         deepest = max(one.depth for one in self.scenes.values())
         fine = f"Δ3:{deepest}" if deepest > 3 else "Δ3"
         return Table(

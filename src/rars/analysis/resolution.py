@@ -105,7 +105,7 @@ class Resolution:
                 axis.bar_label(drawn, fmt="%.0f", padding=2, fontsize=7)
             axis.set(xticks=place, xticklabels=[f"L{at + 1}" for at in place], ylim=(0, 108))
             axis.set(ylabel="% of queries that branch", title="Ambiguity by depth")
-            axis.legend(fontsize=8)
+            axis.legend(fontsize=8, loc="upper right")
 
 
 def run(scenes: Sequence[Scene], settings: AmbiguitySettings, tell: Tell) -> Resolution:

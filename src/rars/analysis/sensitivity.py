@@ -178,7 +178,7 @@ class Sensitivity:
                     )
                 axis.set(xticks=place, xticklabels=[f"L{at}" for at in place], title=name)
             axes[0].set(ylabel="refinement entropy (nats)")
-            axes[-1].legend(fontsize=7)
+            axes[-1].legend(fontsize=7, loc="upper right")
 
     def findings(self) -> list[str]:
         """Whether early branching persists, and how far binary and graded evidence differ."""

@@ -81,15 +81,15 @@ class Mates:
 
     def mates(self, places: Longs, rng: np.random.Generator) -> Longs:
         """(places,) another place of the same query; -1 where there is none."""
-        return _another(places, self.of_query, np.stack([places, places + 1], axis=1), rng)
+        return _another(places, self.of_query, None, rng)
 
     def peers(self, places: Longs, rng: np.random.Generator) -> Longs:
         """(places,) another place of the same query and grade; -1 where there is none."""
-        return _another(places, self.of_grade, np.stack([places, places + 1], axis=1), rng)
+        return _another(places, self.of_grade, None, rng)
 
     def others(self, places: Longs, rng: np.random.Generator) -> Longs:
         """(places,) a place of the same query and another grade; -1 where there is none."""
-        return _another(places, self.of_query, self.of_grade[places], rng)
+        return _another(places, self.of_query, self.of_grade, rng)
 
     def neighbours(self) -> tuple[Longs, Longs]:
         """All pairs of items that share a query, once in each direction: (item, other), sorted by item."""
@@ -110,13 +110,19 @@ def _ranges(keys: Ints | Longs) -> Longs:
     return np.stack([begin, begin + count], axis=1)
 
 
-def _another(places: Longs, ranges: Longs, without: Longs, rng: np.random.Generator) -> Longs:
-    """A random place of each place's range that is not in the range ``without``; -1 where all are."""
+def _another(
+    places: Longs, ranges: Longs, without: Longs | None, rng: np.random.Generator
+) -> Longs:
+    """A random place of each place's range that is not in its range of ``without``; -1 where all are.
+
+    ``ranges`` and ``without`` are (pairs, 2); left out, the place itself is what is not drawn.
+    """
     chance = rng.random(len(places))
     known = np.flatnonzero(places != NONE)
+    own = places[known]
     found = np.full(len(places), NONE, dtype=np.int64)
-    begin, end = ranges[places[known]].T
-    low, high = without[known].T
+    begin, end = ranges[own].T
+    low, high = (own, own + 1) if without is None else without[own].T
     left = (end - begin) - (high - low)
     at = begin + (chance[known] * left).astype(np.int64)
     at = np.where(at >= low, at + (high - low), at)

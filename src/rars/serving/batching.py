@@ -6,8 +6,8 @@ what a question is: a job says what it is of, what it costs in beam rows, and un
 One thread searches. It takes what waits for the same target, up to a budget of beam rows (queries x width),
 as soon as the first of them has waited a moment; a batch is meant to take no more than half of the deadline.
 ``pressure`` is the larger of two shares: beam rows that wait, of those that may; and the time they will take,
-of the deadline. From ``degrade_at`` on the narrower beam is used; at 1, or where a job would come too late, it
-is refused. Background jobs go when nothing waits.
+of the deadline. From ``degrade_at`` on the narrower beam is used; at 1, or where a job would come too late,
+it is refused. Background jobs go when nothing waits.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def sparsity(scenes: Scenes, path: Path) -> None:
             )
         axis.set(xticks=levels, xlabel="retained positives (%)", ylabel="%", ylim=(-3, 103))
         axis.set(title="Evidence sparsity")
-        axis.legend(fontsize=8)
+        axis.legend(fontsize=8, loc="upper right")
 
 
 def coverage(scenes: Scenes, path: Path) -> None:
@@ -87,7 +87,7 @@ def coverage(scenes: Scenes, path: Path) -> None:
                 axis.bar_label(drawn, fmt="%.1f", fontsize=6, padding=2)
             axis.set(xticks=place, xticklabels=[f"L{at + 1}" for at in place], title=name)
         axes[0].set(ylabel="withheld relevance covered (%)")
-        axes[-1].legend(fontsize=8)
+        axes[-1].legend(fontsize=8, loc="upper right")
 
 
 def cost(scenes: Scenes, path: Path) -> None:
@@ -113,7 +113,7 @@ def cost(scenes: Scenes, path: Path) -> None:
                         )
             axis.set(xscale="log", xlabel="catalogue expansion (%)", title=name)
         axes[0].set(ylabel="withheld relevance covered (%)")
-        axes[0].legend(fontsize=8)
+        axes[0].legend(fontsize=8, loc="upper left")
 
 
 def certainty(scenes: Scenes, path: Path) -> None:
@@ -165,4 +165,4 @@ def trust(scenes: Scenes, trusted: float, path: Path) -> None:
             axis.axhline(100 * trusted, color=figures.GREY, ls="--", lw=1)
             axis.set(xlabel="judged positives a query", title=name)
         axes[0].set(ylabel="falsely resolved relevance (%)")
-        axes[-1].legend(fontsize=8)
+        axes[-1].legend(fontsize=8, loc="upper right")

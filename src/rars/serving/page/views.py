@@ -349,11 +349,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def _chosen(here: Address, known: Sequence[SystemInfo]) -> tuple[Address, SystemInfo]:
-<<<<<<< HEAD
-    """The address without what goes without saying; two systems, or rules, where none is to be compared."""
-=======
     """The address without what goes without saying; nothing named compares two systems or rules."""
->>>>>>> main
     first = known[0].name  # is meant where none is named
     here = replace(
         here,

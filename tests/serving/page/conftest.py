@@ -19,7 +19,6 @@ from rars.serving.engine import Engine
 from rars.serving.keys import Key, Keys
 from rars.serving.settings import Settings
 from rars.serving.systems import Systems
-from tests.search.trained import make_run
 
 HOSTILE = '<img src=x onerror="window.hurt=1"> ' + "A very long title " * 20
 """A title that would do harm if it were not escaped."""
@@ -56,9 +55,9 @@ def serving(named, settings):
 
 
 @pytest.fixture(scope="session")
-def shop_run(tmp_path_factory):
+def shop_run(trained, tmp_path_factory):
     """A run with two versions of its catalogue; the second has two strange items more."""
-    run = make_run(tmp_path_factory.mktemp("page"), "run", "training.epochs=1")
+    run = shutil.copytree(trained, tmp_path_factory.mktemp("page") / "run")
     rows = [
         {"id": "X<1>", "title": HOSTILE, "brand": 'The "Brand" & Co', "color": "black"},
         {"id": "X2", "title": RIGHT_TO_LEFT, "color": "black"},

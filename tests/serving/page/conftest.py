@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import shutil
 import threading
 import time
@@ -15,9 +16,9 @@ import uvicorn
 from rars.pipeline import apply
 from rars.serving.app import create_app
 from rars.serving.engine import Engine
+from rars.serving.keys import Key, Keys
 from rars.serving.settings import Settings
 from rars.serving.systems import Systems
-from tests.search.trained import make_run
 
 HOSTILE = '<img src=x onerror="window.hurt=1"> ' + "A very long title " * 20
 """A title that would do harm if it were not escaped."""
@@ -54,9 +55,9 @@ def serving(named, settings):
 
 
 @pytest.fixture(scope="session")
-def shop_run(tmp_path_factory):
+def shop_run(trained, tmp_path_factory):
     """A run with two versions of its catalogue; the second has two strange items more."""
-    run = make_run(tmp_path_factory.mktemp("page"), "run", "training.epochs=1")
+    run = shutil.copytree(trained, tmp_path_factory.mktemp("page") / "run")
     rows = [
         {"id": "X<1>", "title": HOSTILE, "brand": 'The "Brand" & Co', "color": "black"},
         {"id": "X2", "title": RIGHT_TO_LEFT, "color": "black"},
@@ -71,6 +72,22 @@ def served(shop_run, tmp_path_factory):
         state=tmp_path_factory.mktemp("state"), log=False, poll_seconds=0, deadline_ms=60_000
     )
     with serving([str(shop_run), "bm25"], settings) as (address, engine):
+        yield Served(address, engine, shop_run)
+
+
+KEY = "rars_secret"
+
+
+@pytest.fixture(scope="session")
+def locked(shop_run, tmp_path_factory):
+    """A server that asks for a key."""
+    folder = tmp_path_factory.mktemp("locked")
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    Keys((Key("shop", "search", digest),)).write(folder / "keys.json")
+    settings = Settings(
+        state=folder, log=False, poll_seconds=0, deadline_ms=60_000, keys=folder / "keys.json"
+    )
+    with serving([str(shop_run)], settings) as (address, engine):
         yield Served(address, engine, shop_run)
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.serving.page.conftest import RIGHT_TO_LEFT
+from tests.serving.page.conftest import KEY, RIGHT_TO_LEFT
 
 
 @pytest.fixture(scope="session")
@@ -199,6 +199,23 @@ def test_judged_queries_come_with_the_largest_difference_first(look):
     sizes = [abs(float(one.replace("−", "-"))) for one in said]
     assert len(sizes) > 5
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_key_opens_the_page_for_this_tab(look, locked):
+    page = look(f"{locked.address}/?q=black+mug")
+    page.wait_for_selector("#key")
+    page.fill("#key-text", "wrong")
+    page.click("#key button")
+    page.wait_for_selector("#key")
+    page.wait_for_function("document.getElementById('key-text').value === ''")
+    page.fill("#key-text", KEY)
+    page.click("#key button")
+    page.wait_for_selector(".hit")
+    page.locator(".hit button[value=E]").first.click()
+    page.wait_for_selector('button[value=E][aria-pressed="true"]')
+    assert len(locked.engine.judgments_kept(query="black mug")) == 1
+    page.reload()
+    page.wait_for_selector(".hit")
 
 
 def test_hostile_titles_are_text_and_others_run_their_own_way(look):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from rars.serving.keys import Key, Keys
 from rars.serving.page.views import PATHS
-from rars.serving.settings import Settings
-from tests.serving.page.conftest import HOSTILE, serving
+from tests.serving.page.conftest import HOSTILE, KEY
 
 
 @pytest.fixture(scope="module")
@@ -107,22 +105,15 @@ def test_two_versions_side_by_side(http, served):
     assert '<span aria-hidden="true">new</span>' in page
 
 
-def test_with_keys_results_are_for_those_who_have_one(shop_run, tmp_path):
-    import hashlib
-
-    keys = Keys((Key("shop", "search", hashlib.sha256(b"rars_secret").hexdigest()),))
-    file = tmp_path / "keys.json"
-    keys.write(file)
-    settings = Settings(state=tmp_path, log=False, poll_seconds=0, keys=file)
-    with serving([str(shop_run)], settings) as (address, _):
-        asked = {"q": "black mug"}
-        for path in PATHS.values():
-            locked = httpx.get(address + path, params=asked | {"item": "X2"}, timeout=30)
-            assert locked.status_code == 401
-            assert 'class="hit' not in locked.text
-            assert 'id="why"' not in locked.text
-            assert "asks for a key" in locked.text
-        headers = {"Authorization": "Bearer rars_secret"}
-        opened = httpx.get(address, params=asked, headers=headers, timeout=30)
-        assert opened.status_code == 200
-        assert 'class="hit"' in opened.text
+def test_with_keys_results_are_for_those_who_have_one(locked):
+    asked = {"q": "black mug"}
+    for path in PATHS.values():
+        shut = httpx.get(locked.address + path, params=asked | {"item": "X2"}, timeout=30)
+        assert shut.status_code == 401
+        assert 'class="hit' not in shut.text
+        assert 'id="why"' not in shut.text
+        assert "asks for a key" in shut.text
+    headers = {"Authorization": f"Bearer {KEY}"}
+    opened = httpx.get(locked.address, params=asked, headers=headers, timeout=30)
+    assert opened.status_code == 200
+    assert 'class="hit"' in opened.text

@@ -121,9 +121,20 @@ class _Visit:
 
         self._refused = None
         answer = refusal(refused, self._id)
-        if refused.status in (408, 413):
+        if refused.status in (408, 413) or not await self._emptied():
             answer.headers["Connection"] = "close"  # nobody reads the rest
         await answer(self._scope, self._receive, self._sent)
+
+    async def _emptied(self) -> bool:
+        """Read what is left of the body: only then can the connection be used again."""
+        try:
+            while not self._whole and self._status == 0:
+                if (await self._received())["type"] == "http.disconnect":
+                    return False
+        except Refused:
+            self._refused = None
+            return False
+        return True
 
     # -- coming in ---------------------------------------------------------------------------------
 

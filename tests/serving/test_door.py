@@ -83,7 +83,7 @@ def test_a_key_is_in_no_log_and_in_no_answer(keyed):
 def test_keys_are_kept_as_digests_and_a_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "keys.json"
     made, key = Keys().added("shop", "search")
-    made.write(path)
+    made.save(path)
     assert key not in path.read_text()
     assert path.stat().st_mode & 0o077 == 0
     assert Keys.read(path).who(key).name == "shop"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from rars.serving.mcp import tools
 from rars.serving.tracing import Tracing
+from tests.serving.running import awaited
 
 
 def test_a_request_is_a_span_with_its_stages():
@@ -32,17 +31,17 @@ def test_the_tools_answer_as_the_server_does(server, client):
     async def ask(name, **given):
         return await made.call_tool(name, given)
 
-    assert {one.name for one in asyncio.run(made.list_tools())} == {
+    assert {one.name for one in awaited(made.list_tools())} == {
         "search",
         "explain",
         "item",
         "systems",
     }
-    found = str(asyncio.run(ask("search", query="black mug", k=2)))
+    found = str(awaited(ask("search", query="black mug", k=2)))
     for hit in client.get("/v1/search?query=black+mug&k=2").json()["hits"]:
         assert hit["item_id"] in found
-    assert "P0000001" in str(asyncio.run(ask("item", item_id="P0000001")))
-    told = str(asyncio.run(ask("explain", query="black mug", item_id="P0000001")))
+    assert "P0000001" in str(awaited(ask("item", item_id="P0000001")))
+    told = str(awaited(ask("explain", query="black mug", item_id="P0000001")))
     assert "sentence" in told
     with pytest.raises(Exception, match="character 8"):
-        asyncio.run(ask("search", query="mug", filter="color ="))
+        awaited(ask("search", query="mug", filter="color ="))

@@ -14,6 +14,7 @@ from rars.errors import RarsError
 from rars.pipeline import datasets
 from rars.serving.judgments import FILE, JudgmentLog
 from rars.serving.schemas import Judgment
+from tests.serving.running import awaited
 
 
 def judgment(query="mug", item="P1", label="E", **more):
@@ -26,7 +27,7 @@ def kept(log, *given):
     async def all_of_them():
         return await asyncio.gather(*(log.append([one]) for one in given), return_exceptions=True)
 
-    return asyncio.run(all_of_them())
+    return awaited(all_of_them())
 
 
 def test_what_is_acknowledged_is_in_the_file_and_there_after_a_restart(tmp_path):

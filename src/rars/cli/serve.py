@@ -109,7 +109,7 @@ def add(
 
     known = Keys.read(file) if file.exists() else Keys()
     made, key = known.added(name, role.value)
-    made.write(file)
+    made.save(file)
     payload = {"name": name, "role": role.value, "key": key}
     console.emit(payload, as_json, lambda: console.show(key))
     console.say(f"Keep it: {file} holds only its digest.")
@@ -137,5 +137,5 @@ def remove(file: KeyFile, name: KeyName, as_json: console.Json = False) -> None:
     """
     from rars.serving.keys import Keys
 
-    Keys.read(file).without(name).write(file)
+    Keys.read(file).without(name).save(file)
     console.emit({"removed": name}, as_json, lambda: console.show(f"{name} was removed."))

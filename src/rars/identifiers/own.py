@@ -13,6 +13,12 @@ from typing import Any, Protocol
 
 from rars.arrays import Points
 
+ANOTHER_MODEL = (
+    "The identifiers were made with the encoder of another model; choose another --out, or the settings of "
+    "[model] that they were made with."
+)
+"""What is said when the generator cannot start from the encoder its identifiers were made with."""
+
 
 class ItemEncoder(Protocol):
     """A model that gives items and queries their vectors, and from which the generator starts."""

@@ -5,8 +5,10 @@ texts repeat themselves: most words, and about half of all runs of five words, o
 a sum over neighbouring tokens, so it is computed once per distinct run and looked up for the others: a
 third of the arithmetic of going through every position. Sorting the texts brings equal runs together.
 
-One text alone gives bit for bit what it gives among ten thousand: no step mixes texts, and matrix products
-run on multiples of ``_STEP`` rows, so that every row meets the same kernel (see ``blocks``).
+One text alone gives what it gives among ten thousand: no step mixes texts, and matrix products run on
+multiples of ``_STEP`` rows, so that every row meets the same kernel (see ``blocks``). Bit for bit where the
+library of matrix products adds up every row in the same order; on some processors its order depends on the
+row's place, and then the last bits do.
 
 token t -> embedding e_t -> x_t = norm(e_t P), split into three branches of window n = 2, 3, 5:
 h_t = relu(sum_k x_(t+k) A_k + a) + x_t,  c_t = relu(sum_k h_(t+k) B_k + b) + h_t, zeros outside the text;

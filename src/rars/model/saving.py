@@ -21,6 +21,7 @@ from rars import artifacts
 from rars.checkpoints import UNREADABLE, reason
 from rars.config import ModelSettings
 from rars.errors import RarsError
+from rars.identifiers.own import ANOTHER_MODEL
 from rars.model import backbone as backbones
 from rars.model import stored
 from rars.model.categories import CategoryStates
@@ -210,6 +211,8 @@ def _use_codewords(
     that are the model's own need no map.
     """
     dim, width = codewords[0].shape[1], model.decoder.width
+    if own and dim != width:
+        raise RarsError(ANOTHER_MODEL)
     shared = torch.eye(dim) if own else torch.randn(dim, width)
     outputs: Any = model.code_outputs
     inputs: Any = model.code_inputs

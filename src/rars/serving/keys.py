@@ -55,7 +55,7 @@ class Keys:
             raise RarsError(f"{path} is no file of keys.") from error
         return cls(keys)
 
-    def write(self, path: Path) -> None:
+    def save(self, path: Path) -> None:
         """Write the file, for its owner alone."""
         artifacts.write_json(path, {"keys": [asdict(one) for one in self.known]})
         os.chmod(path, 0o600)  # noqa: PTH101

@@ -28,7 +28,7 @@ from rars.errors import RarsError
 from rars.identifiers.embed import cached_vectors
 from rars.identifiers.embedders import open_embedder
 from rars.identifiers.fitting import held_out
-from rars.identifiers.own import OwnKind
+from rars.identifiers.own import ANOTHER_MODEL, OwnKind
 from rars.identifiers.texts import item_texts
 from rars.identifiers.towers import TwoTowers, tune
 from rars.model import saving
@@ -84,10 +84,7 @@ class OwnEncoder:
         taken = {name: value for name, value in known.items() if not name.startswith(_CODES)}
         for name, value in taken.items():
             if name not in own or own[name].shape != value.shape:
-                raise RarsError(
-                    "The identifiers were made with the encoder of another model; choose another --out, or "
-                    "the settings of [model] that they were made with."
-                )
+                raise RarsError(ANOTHER_MODEL)
         model.load_state_dict(own | taken)
 
     def save(self, folder: Path) -> None:

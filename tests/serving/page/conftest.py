@@ -83,7 +83,7 @@ def locked(shop_run, tmp_path_factory):
     """A server that asks for a key."""
     folder = tmp_path_factory.mktemp("locked")
     digest = hashlib.sha256(KEY.encode()).hexdigest()
-    Keys((Key("shop", "search", digest),)).write(folder / "keys.json")
+    Keys((Key("shop", "search", digest),)).save(folder / "keys.json")
     settings = Settings(
         state=folder, log=False, poll_seconds=0, deadline_ms=60_000, keys=folder / "keys.json"
     )

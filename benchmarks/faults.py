@@ -37,7 +37,7 @@ def _keyed(home: Path) -> tuple[Path, str]:
     from rars.serving.keys import Keys
 
     known, key = Keys().added("bench", "admin")
-    known.write(home / "keys.json")
+    known.save(home / "keys.json")
     return home / "keys.json", key
 
 

@@ -64,7 +64,7 @@ def process(*words, **environment):
 
 def test_killed_under_load_nothing_acknowledged_is_lost_and_stopped_it_finishes(run, tmp_path):
     known, key = Keys().added("office", "admin")
-    known.write(tmp_path / "keys.json")
+    known.save(tmp_path / "keys.json")
     state = tmp_path / "state"
     given = {"keys": tmp_path / "keys.json", "state": state, "deadline_ms": 60_000}
     graded: list[str] = []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -15,6 +13,7 @@ from rars.config import Recipe, recipe_names
 from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.runs import Run
+from tests import command
 from tests.search.trained import CHANGES, make_run
 
 COMPARED = ("bm25", "dense", "dense-tuned", "fusion")
@@ -231,10 +230,7 @@ def test_a_killed_training_starts_over(home, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(home / "bm25", run)
     (run / "model").rename(run / ".model.999999999.partial")
-    line = [sys.executable, "-m", "rars", "train", "bm25", "--data", str(home / "shop")]
-    done = subprocess.run(
-        [*line, "--out", str(run)], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = command.rars("train", "bm25", "--data", home / "shop", "--out", run)
     assert done.returncode == 0, done.stderr
     assert not list(run.glob(".model*"))
 

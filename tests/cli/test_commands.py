@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from rars.data.shop import make_shop
-
-
-def rars(*words, **more):
-    return subprocess.run(
-        [sys.executable, "-m", "rars", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        **more,
-    )
+from tests.command import rars
 
 
 @pytest.fixture(scope="module")

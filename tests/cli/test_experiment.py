@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
 
 from rars.data.shop import make_shop
+from tests import command
 
 TINY = (
     "--set=model.vocabulary=400",
@@ -20,12 +19,8 @@ TINY = (
 )
 
 
-def command(*words):
-    return [sys.executable, "-m", "rars", "experiment", *map(str, words)]
-
-
 def rars(*words):
-    return subprocess.run(command(*words), capture_output=True, text=True, check=False, timeout=300)
+    return command.rars("experiment", *words, timeout=300)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +33,7 @@ def shop(tmp_path_factory):
 def test_a_killed_experiment_goes_on_and_ends_with_tables_and_a_report(shop, tmp_path):
     out = tmp_path / "work"
     words = ("masks", "--data", shop, "--out", out, "--seeds", 1, "--jobs", 2, *TINY, "--json")
-    first = subprocess.Popen(command(*words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first = command.start("experiment", *words)
     until = time.monotonic() + 120
     while not list(out.glob("runs/*.log")) and time.monotonic() < until:
         time.sleep(0.05)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
@@ -15,6 +13,7 @@ from rars.runs import Run
 from rars.search import index
 from rars.search.retriever import Retriever, store_hybrid
 from rars.search.rules import HybridSettings
+from tests import command
 from tests.search.trained import make_run
 
 
@@ -217,12 +216,7 @@ def test_a_mistake_is_one_sentence(rars, trained, words, sentence):
 
 
 def test_a_mistake_ends_with_exit_code_2(trained):
-    done = subprocess.run(
-        [sys.executable, "-m", "rars", "search", str(trained), "mug", "--rule", "magic"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = command.rars("search", trained, "mug", "--rule", "magic")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("rars: --rule 'magic'")
     assert "Traceback" not in done.stderr

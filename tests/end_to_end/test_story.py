@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from tests import command
 
 SETTINGS = (
     "--set=model.vocabulary=400",
@@ -17,13 +17,7 @@ SETTINGS = (
 
 
 def rars(*words):
-    done = subprocess.run(
-        [sys.executable, "-m", "rars", *map(str, words), "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+    done = command.rars(*words, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

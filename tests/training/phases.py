@@ -1,8 +1,7 @@
-"""Trains a run of several phases in a process of its own, which a test may kill: shop, out, recipe file."""
+"""A term of the tests, and a training with it that a test may start in a process of its own and kill."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import torch
@@ -41,11 +40,7 @@ TERM = Term(
 )
 
 
-def main() -> None:
+def train_file(shop: Path, out: Path, recipe: Path) -> None:
+    """Train a recipe written to a file, which may use the term."""
     TERMS["margin"] = TERM
-    shop, out, recipe = sys.argv[1:]
-    train(Dataset.load(shop), Recipe.resolve(recipe, size="tiny"), Path(out))
-
-
-if __name__ == "__main__":
-    main()
+    train(Dataset.load(shop), Recipe.resolve(recipe, size="tiny"), out)

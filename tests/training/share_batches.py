@@ -14,17 +14,17 @@ from rars.training.sampler import QueryRange
 from tests.model.small import Example, retriever, terms
 
 
-def main() -> None:
+def main(out: str, batching: str) -> None:
     torch.set_default_dtype(torch.float64)
     packing._PART = 7  # several parts a batch, and not equally many in both processes
-    folder = Path(sys.argv[1])
+    folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     example = Example(queries=40)
     model = loop.TrainingModel(
         retriever(example.vocabulary.slots, "t5", example.categories, dropout_rate=0.0),
         terms("full-sid", "category-class", "category-contrast", "tree", rank=8, n_siblings=2),
     )
-    settings = TrainingSettings(epochs=3, pairs=40, learning_rate=1e-3, batching=sys.argv[2])
+    settings = TrainingSettings(epochs=3, pairs=40, learning_rate=1e-3, batching=batching)
     taken = (QueryRange(0, 40),)
     plan = loop.Plan(example.data(), taken, settings, settings, folder, source="test")
     accelerator = loop.make_accelerator(settings)
@@ -35,4 +35,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

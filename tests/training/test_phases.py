@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +17,7 @@ from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.objectives import TERMS
 from rars.pipeline.training import train
+from tests.command import Started
 from tests.training import phases
 
 BASE = """
@@ -114,18 +112,10 @@ def killed(home, name, text, *moments):
     """
     path, out = home / f"{name}.toml", home / name
     path.write_text(text, encoding="utf-8")
-    line = [sys.executable, "-m", "tests.training.phases", str(home / "shop"), str(out), str(path)]
     journal = out / "journal.jsonl"
     for moment in (*moments, None):
         known = journal.stat().st_mtime_ns if journal.exists() else 0
-        process = subprocess.Popen(
-            line,
-            cwd=Path(__file__).parents[2],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = Started(phases.train_file, home / "shop", out, path)
         while moment is not None and process.poll() is None:
             if journal.exists() and journal.stat().st_mtime_ns > known and moment(out):
                 os.kill(process.pid, signal.SIGKILL)

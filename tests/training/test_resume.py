@@ -16,6 +16,8 @@ import pytest
 import safetensors.numpy
 
 from rars.data.shop import make_shop
+from tests.command import Started, rars, start
+from tests.training import share_batches
 
 SETTINGS = {
     "model.vocabulary": 400,
@@ -33,29 +35,17 @@ def shop(tmp_path_factory):
     return folder
 
 
-def command(shop, out, *extra, recipe="rars", **settings):
+def command(shop, out, **settings):
     changes = [f"--set={k}={json.dumps(v)}" for k, v in (SETTINGS | settings).items()]
-    return [
-        *(sys.executable, "-m", "rars", "train", recipe, "--data", str(shop), "--out", str(out)),
-        *changes,
-        *extra,
-    ]
+    return ["train", "rars", "--data", str(shop), "--out", str(out), *changes]
 
 
 def environment(shop):
     return os.environ | {"OMP_NUM_THREADS": "1", "RARS_CACHE": str(shop.parent / "cache")}
 
 
-def run(shop, out, *extra, launcher=(), **settings):
-    line = command(shop, out, *extra, **settings)
-    return subprocess.run(
-        [*launcher, *line[len(launcher) and 1 :]],
-        env=environment(shop),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=180,
-    )
+def run(shop, out, **settings):
+    return rars(*command(shop, out, **settings), env=environment(shop))
 
 
 def weights(out):
@@ -75,24 +65,20 @@ def test_sigkill_at_random_moments_ends_in_bit_identical_weights(shop, undisturb
     rng = np.random.default_rng(0)
     kills = 0
     for _ in range(20):
-        process = subprocess.Popen(
-            command(shop, out),
-            env=environment(shop),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        process = start(*command(shop, out), env=environment(shop))
         journal = out / "journal.jsonl"
         # Let it get into training, then strike; the last rounds may run to their end.
         wait = time.monotonic() + 60
         before = journal.stat().st_mtime if journal.exists() else 0
         while process.poll() is None and time.monotonic() < wait:
             if journal.exists() and journal.stat().st_mtime > before and kills < 3:
-                time.sleep(float(rng.uniform(0.05, 0.5)))
-                os.kill(process.pid, signal.SIGKILL)
-                kills += 1
-            time.sleep(0.02)
+                time.sleep(float(rng.uniform(0.02, 0.3)))
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.01)
         if process.wait() == 0:
             break
+        kills += 1
     assert kills
     assert weights(out) == weights(undisturbed)
     steps = [json.loads(line)["step"] for line in journal.read_text().splitlines()]
@@ -101,13 +87,7 @@ def test_sigkill_at_random_moments_ends_in_bit_identical_weights(shop, undisturb
 
 def test_an_interrupt_saves_and_says_how_to_go_on(shop, undisturbed, tmp_path):
     out = tmp_path / "stopped"
-    process = subprocess.Popen(
-        command(shop, out),
-        env=environment(shop),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start(*command(shop, out), env=environment(shop))
     while process.poll() is None and not (out / "journal.jsonl").exists():
         time.sleep(0.02)
     time.sleep(0.2)
@@ -153,23 +133,18 @@ def launched(processes):
 @pytest.mark.parametrize("batching", ["pairs", "queries"])
 def test_two_processes_give_the_losses_and_weights_of_one(tmp_path, batching):
     # In float64: Adam turns the rounding of a vanishing gradient into a visible step in float32.
-    for processes in (1, 2):
-        done = subprocess.run(
-            [
-                *launched(processes),
-                "-m",
-                "tests.training.share_batches",
-                str(tmp_path / str(processes)),
-                batching,
-            ],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=180,
-            cwd=Path(__file__).parents[2],
-        )
-        assert done.returncode == 0, done.stderr
+    alone = Started(share_batches.main, str(tmp_path / "1"), batching)
+    done = subprocess.run(
+        [*launched(2), "-m", "tests.training.share_batches", str(tmp_path / "2"), batching],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stderr
+    assert alone.wait() == 0
     one, two = (safetensors.numpy.load_file(tmp_path / n / "final.safetensors") for n in "12")
     for name, values in one.items():
         np.testing.assert_allclose(values, two[name], atol=1e-9, err_msg=name)
@@ -183,7 +158,14 @@ def test_two_processes_give_the_losses_and_weights_of_one(tmp_path, batching):
 def test_the_command_trains_under_a_launcher(shop, tmp_path):
     settings = {"model.dropout": 0.0, "training.epochs": 1}
     assert run(shop, tmp_path / "one", **settings).returncode == 0
-    done = run(shop, tmp_path / "two", launcher=launched(2), **settings)
+    done = subprocess.run(
+        [*launched(2), "-m", "rars", *command(shop, tmp_path / "two", **settings)],
+        env=environment(shop),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
     assert done.returncode == 0, done.stderr
     for line, other in zip(_journal(tmp_path / "one"), _journal(tmp_path / "two"), strict=True):
         assert line["full-sid"] == pytest.approx(other["full-sid"], abs=1e-4)

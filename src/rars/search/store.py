@@ -87,7 +87,15 @@ class ItemStore:
         """The shown fields of some items."""
         # From a list: given an array, the library would import pandas to look whether it is one of its own.
         places = pa.array(rows.tolist(), pa.int64())
-        taken: list[dict[str, Any]] = self.table.take(places).to_pylist()
+        found = self.table.take(places)
+        try:
+            found.validate(
+                full=True
+            )  # the file is mapped, not read: what is in a row is seen here first
+        except pa.ArrowException as error:
+            why = str(error).splitlines()[0].rstrip(".")
+            raise RarsError(f"{SHOWN_FILE} of this catalogue is damaged: {why}.") from error
+        taken: list[dict[str, Any]] = found.to_pylist()
         return taken
 
     def paths(self) -> pa.Array:

@@ -7,7 +7,7 @@ import torch
 
 from rars.errors import RarsError
 from rars.model.decoder import Decoder
-from tests.model.small import FAMILIES, family_model
+from tests.model.small import FAMILIES, Example, family_model, retriever
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -37,3 +37,34 @@ def test_identifiers_longer_than_the_position_bias_can_tell_are_refused():
     decoder = Decoder(family_model(relative_attention_num_buckets=8).decoder)
     with pytest.raises(RarsError, match="6 decoder positions"):
         decoder.check_rows(6)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rows_after_a_past_are_those_of_one_pass(family):
+    torch.manual_seed(2)
+    decoder = Decoder(family_model(family).decoder).eval()
+    memory = decoder.memory(torch.randn(2, 5, 16), torch.ones(2, 5))
+    inputs = torch.randn(2, 6, 16)
+    whole, every = decoder.sequence(inputs, memory)
+    first, past = decoder.sequence(inputs[:, :2], memory)
+    second, past = decoder.sequence(inputs[:, 2:3], memory, past)
+    third, past = decoder.sequence(inputs[:, 3:], memory, past)
+    torch.testing.assert_close(torch.cat([first, second, third], dim=1), whole)
+    for one, other in zip(past, every, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_category_states_are_those_of_decoding_each_step_from_the_start():
+    """Each state by a pass of its own over all inputs so far, nothing kept (CaLIR's feedback)."""
+    example = Example()
+    model = retriever(example.vocabulary.slots, "t5", example.categories).eval()
+    memory = model.decoder.memory(torch.randn(3, 5, 16), torch.ones(3, 5))
+    thought = model.think(memory)
+    inputs, states = model.start.expand(3, 1, -1), []
+    for level in range(model.categories.levels):
+        states.append(model.decoder.sequence(inputs, memory)[0][:, -1])
+        following = model.categories.feed_back(level, states[-1])
+        inputs = torch.cat([inputs, following[:, None]], dim=1)
+    torch.testing.assert_close(thought.inputs, inputs)
+    torch.testing.assert_close(thought.states, torch.stack(states, dim=1))
+    torch.testing.assert_close(thought.ahead, inputs[:, -1:])

@@ -1,4 +1,4 @@
-"""Stacks for trained models give what the library's give, bit for bit, and take its weights by name."""
+"""Stacks give what the library's give, ours and theirs, and ours take its weights by name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 
 from rars.model import backbone
 from rars.model.decoder import Decoder
+from rars.model.encoder import run_blocks
 from rars.model.stacks import Shape, Stack
 from tests.model.small import FAMILIES, family_model
 
@@ -32,13 +33,37 @@ def test_an_encoder_gives_the_library_s_states(family, changes):
     own = Stack(Shape.of(model.config.to_dict())).eval()
     own.load_state_dict(model.encoder.state_dict())
     for length in (1, 7, 200):  # beyond the last bucket of distances, too
-        tokens, mask = masked(length)
-        ready = torch.randn(*tokens.shape, 16)
-        for inputs in ({"input_ids": tokens}, {"inputs_embeds": ready}):
+        _, padded = masked(length)
+        for mask in (padded, torch.ones_like(padded)):
+            ready = torch.randn(*mask.shape, 16)
             with torch.no_grad():
-                theirs = model.encoder(**inputs, attention_mask=mask).last_hidden_state
-                ours = own(**inputs, attention_mask=mask).last_hidden_state
-            assert torch.equal(ours[mask.bool()], theirs[mask.bool()])
+                theirs = model.encoder(inputs_embeds=ready, attention_mask=mask).last_hidden_state
+                for stack in (own, model.encoder):
+                    ours = run_blocks(stack, ready, mask)
+                    torch.testing.assert_close(ours[mask.bool()], theirs[mask.bool()])
+                    assert not ours[mask == 0].any()
+
+
+@pytest.mark.parametrize(("family", "changes"), KINDS)
+def test_an_encoder_learns_as_the_library_s_does(float64, family, changes):
+    """The same gradients of every weight, whatever is padding."""
+    torch.manual_seed(0)
+    model = family_model(family, dropout_rate=0.0, **changes).train()
+    _, mask = masked(9)
+    ready, wanted = torch.randn(*mask.shape, 16), torch.randn(*mask.shape, 16)
+    found = []
+    for encode in (
+        lambda: model.encoder(inputs_embeds=ready, attention_mask=mask).last_hidden_state,
+        lambda: run_blocks(model.encoder, ready, mask),
+    ):
+        model.zero_grad()
+        (encode() * wanted * mask[:, :, None]).sum().backward()
+        named = model.encoder.named_parameters()
+        found.append({name: one.grad.clone() for name, one in named if one.grad is not None})
+    theirs, ours = found
+    assert theirs.keys() == ours.keys()
+    for name, value in theirs.items():
+        torch.testing.assert_close(ours[name], value)
 
 
 @pytest.mark.parametrize(("family", "changes"), KINDS)

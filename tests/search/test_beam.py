@@ -50,14 +50,14 @@ def enumerate_all(example, model, query):
     tokens = torch.tensor(example.tokens[query])[None]
     encoded = model.encoder(tokens, torch.ones_like(tokens))
     memory = model.decoder.memory(encoded.states, encoded.mask)
-    first, _ = model.think(memory)
+    first = model.think(memory).inputs
     found = {}
     for sid in sorted({tuple(row) for row in example.codes.tolist()}):
         code = [c for c in sid if c >= 0]
         inputs = first
         for depth, value in enumerate(code[: len(sid) - 1]):
             inputs = torch.cat([inputs, model.code_inputs[depth].weight[value][None, None]], dim=1)
-        hidden = model.sequence(inputs, memory)
+        hidden, _ = model.decoder.sequence(inputs, memory)
         ended = len(code) < len(sid) and example.vocabulary.ends[len(code)]
         steps = [*code, example.vocabulary.sizes[len(code)]] if ended else code
         total = 0.0

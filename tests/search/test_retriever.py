@@ -339,9 +339,8 @@ def test_a_batch_thinks_once_for_routing_and_search(retriever, monkeypatch, rule
         with torch.inference_mode():  # the same by hand, in two passes
             encoded, _ = retriever.reader.encode([text])
             memory = model.decoder.memory(encoded.states, encoded.mask)
-            inputs, states = model.think(memory)
-            if states is None:
-                states = model.sequence(inputs, memory)[:, : model.latent_rows]
+            inputs = model.think(memory).inputs
+            states = model.decoder.sequence(inputs, memory)[0][:, : model.latent_rows]
             chances = [v.numpy() for v in model.categories.log_probabilities(states)]
         best = retriever.routes.best(chances, 3)
         names = [retriever.routes.names[terminal] for terminal in best[0]]

@@ -86,11 +86,11 @@ class World:
         return found
 
     def _score(self, query, sid, memory):
-        inputs, _ = self.model.think(memory)
+        inputs = self.model.think(memory).inputs
         total = 0.0
         for depth, code in enumerate(sid):
             if depth == 0 or sid[depth - 1] != END:
-                hidden = self.model.sequence(inputs, memory)[:, -1]
+                hidden = self.model.decoder.sequence(inputs, memory)[0][:, -1]
                 total += self._gain(depth, sid, self.model.logits(depth, hidden, None)[0])
                 if depth + 1 < len(sid) and code != END:
                     following = self.model.code_inputs[depth].weight[code]

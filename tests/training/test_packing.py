@@ -37,11 +37,11 @@ def per_pair_loss(model, example):
         vectors = torch.tensor(example.vectors[query])[None]
         encoded = model.encoder(tokens, torch.ones_like(tokens))
         memory = model.decoder.memory(encoded.states, encoded.mask)
-        inputs, _ = model.think(memory)
+        inputs = model.think(memory).inputs
         code = [int(c) for c in example.codes[item] if c >= 0]
         for depth, value in enumerate(code[: len(model.slots) - 1]):
             inputs = torch.cat([inputs, model.code_inputs[depth].weight[value][None, None]], dim=1)
-        hidden = model.sequence(inputs, memory)
+        hidden, _ = model.decoder.sequence(inputs, memory)
         sizes = example.vocabulary.sizes
         steps = [*code, sizes[len(code)]] if len(code) < len(model.slots) else code
         for depth, value in enumerate(steps):

@@ -22,6 +22,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from rars.errors import RarsError
+from rars.model.dropout import Dropout, dropped, replace_dropout
+
+Past = tuple[tuple[Tensor, Tensor], ...]
+"""Keys and values (B, H, P, d/H) per layer of the first P rows, which every later row sees; () for none."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Cache:
     (B, W, t, H, d/H) of each beam's own codes.
     """
 
-    shared: tuple[tuple[Tensor, Tensor], ...]
+    shared: Past
     paths: tuple[tuple[Tensor, Tensor], ...]
 
     @property
@@ -73,9 +77,10 @@ class Decoder(nn.Module):
     def __init__(self, stack: Any, layers: int | None = None) -> None:
         super().__init__()
         self.blocks: Any = nn.ModuleList(list(stack.block)[:layers])
+        replace_dropout(self.blocks)
         self.final_norm = stack.final_layer_norm
         config = stack.config
-        self.dropout = nn.Dropout(config.dropout_rate)
+        self.dropout = Dropout(config.dropout_rate)
         self.heads: int = config.num_heads
         self.width: int = config.d_model
         # Below half the buckets T5's position buckets are the distances themselves.
@@ -96,16 +101,23 @@ class Decoder(nn.Module):
         positions: Tensor,
         visible: Tensor,
         memory: Memory,
+        past: Past = (),
         keep: list[tuple[Tensor, Tensor]] | None = None,
     ) -> Tensor:
         """Final states (B, T, d) of rows (B, T, d) at ``positions`` (B, T).
 
-        ``visible`` (B, T, T) says which rows each row sees; every row sees itself. ``keep`` collects the
-        keys and values of every layer (B, H, T, d/H).
+        ``visible`` (B, T, T) says which rows each row sees; every row sees itself and the rows of the
+        ``past``, which stand at 0, 1, .. P - 1. ``keep`` collects the keys and values (B, H, P + T, d/H) of
+        every layer, those of the past before the rows' own.
         """
         hidden = self.dropout(inputs)
-        distance = (positions[:, :, None] - positions[:, None, :]).clamp(min=0)
+        seen = positions
         hidden_from = ~visible[:, None]
+        if past:
+            before = torch.arange(past[0][0].shape[2], device=inputs.device)
+            seen = torch.cat([before.expand(len(positions), -1), positions], dim=1)
+            hidden_from = functional.pad(hidden_from, (len(before), 0))
+        distance = (positions[:, :, None] - seen[:, None, :]).clamp(min=0)
         bias: Tensor | None = None
         for layer, block in enumerate(self.blocks):
             attend, cross, feed_forward = block.layer
@@ -115,7 +127,11 @@ class Decoder(nn.Module):
             assert bias is not None
             hidden = hidden + attend.dropout(
                 self._self_attention(
-                    attend.SelfAttention, attend.layer_norm(hidden), bias, hidden_from, keep
+                    attend.SelfAttention,
+                    attend.layer_norm(hidden),
+                    bias.masked_fill(hidden_from, float("-inf")),
+                    past[layer] if past else None,
+                    keep,
                 )
             )
             hidden = hidden + cross.dropout(
@@ -127,15 +143,21 @@ class Decoder(nn.Module):
         final: Tensor = self.dropout(self.final_norm(hidden))
         return final
 
-    def prefix(self, inputs: Tensor, memory: Memory) -> tuple[Tensor, Cache]:
-        """Decode the rows all beams share (B, P, d) as a sequence; the cache begins with them."""
-        rows = inputs.shape[1]
-        positions = torch.arange(rows, device=inputs.device).expand(len(inputs), -1)
+    def sequence(self, inputs: Tensor, memory: Memory, past: Past = ()) -> tuple[Tensor, Past]:
+        """Decode rows (B, T, d) that follow the past, each seeing those before it: states, longer past."""
+        before, rows = past[0][0].shape[2] if past else 0, inputs.shape[1]
+        positions = torch.arange(before, before + rows, device=inputs.device)
         visible = torch.ones(rows, rows, dtype=torch.bool, device=inputs.device).tril()
         kept: list[tuple[Tensor, Tensor]] = []
-        hidden = self(inputs, positions, visible.expand(len(inputs), -1, -1), memory, kept)
-        empty = inputs.new_zeros(len(inputs), 1, 0, self.heads, kept[0][0].shape[-1])
-        return hidden, Cache(tuple(kept), tuple((empty, empty) for _ in kept))
+        every = (positions.expand(len(inputs), -1), visible.expand(len(inputs), -1, -1))
+        hidden = self(inputs, *every, memory, past, kept)
+        return hidden, tuple(kept)
+
+    def prefix(self, inputs: Tensor, memory: Memory, past: Past = ()) -> tuple[Tensor, Cache]:
+        """Decode the last of the rows that all beams share (B, T, d); the cache begins with all of them."""
+        hidden, shared = self.sequence(inputs, memory, past)
+        empty = inputs.new_zeros(len(inputs), 1, 0, self.heads, shared[0][0].shape[-1])
+        return hidden, Cache(shared, tuple((empty, empty) for _ in shared))
 
     def step(self, inputs: Tensor, cache: Cache, memory: Memory) -> tuple[Tensor, Cache]:
         """One row per beam (B, W, d), which sees the shared rows and its own path: states, longer cache."""
@@ -176,17 +198,18 @@ class Decoder(nn.Module):
         attention: Any,
         rows: Tensor,
         bias: Tensor,
-        hidden: Tensor,
+        past: tuple[Tensor, Tensor] | None,
         keep: list[tuple[Tensor, Tensor]] | None,
     ) -> Tensor:
         query, key, value = (
             self._split(part(rows)) for part in (attention.q, attention.k, attention.v)
         )
+        if past is not None:
+            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
         if keep is not None:
             keep.append((key, value))
-        scores = query @ key.transpose(-1, -2) + bias
-        weights = torch.softmax(scores.masked_fill(hidden, float("-inf")), dim=-1)
-        weights = functional.dropout(weights, attention.dropout, self.training)
+        weights = torch.softmax(query @ key.transpose(-1, -2) + bias, dim=-1)
+        weights = dropped(weights, attention.dropout, self.training)
         joined: Tensor = attention.o(self._join(weights @ value))
         return joined
 
@@ -218,14 +241,18 @@ class Decoder(nn.Module):
         return joined, (path_key, path_value)
 
     def _cross_attention(self, attention: Any, rows: Tensor, memory: Memory, layer: int) -> Tensor:
-        read = functional.scaled_dot_product_attention(
+        query, key, value = (
             self._split(attention.q(rows)),
             memory.keys[layer],
             memory.values[layer],
-            attn_mask=memory.mask,
-            dropout_p=attention.dropout if self.training else 0.0,
-            scale=1.0,
         )
+        if self.training and attention.dropout:
+            scores = (query @ key.transpose(-1, -2)).masked_fill(~memory.mask, float("-inf"))
+            read = dropped(torch.softmax(scores, dim=-1), attention.dropout, True) @ value
+        else:
+            read = functional.scaled_dot_product_attention(
+                query, key, value, attn_mask=memory.mask, scale=1.0
+            )
         joined: Tensor = attention.o(self._join(read))
         return joined
 

@@ -9,15 +9,21 @@ also holds tokens projected from a sentence vector of the query, so that it star
 
 ``pooled`` is the masked mean of the final states over all non-padding positions: the shared query
 representation h-bar(q) of the paper's tree head.
+
+Blocks of the T5 family are run here, on real tokens alone: in a batch of queries more than half of the places
+are padding, and all but the attention itself works row by row.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from rars.model.dropout import dropped, replace_dropout
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class QueryEncoder(nn.Module):
     ) -> None:
         super().__init__()
         own: int = getattr(stack.config, "d_model", None) or stack.config.hidden_size
+        replace_dropout(stack)
         self.stack = stack
         self.vector_tokens = vector_tokens
         self.widen = nn.Identity() if own == width else nn.Linear(own, width, bias=False)
@@ -47,16 +54,78 @@ class QueryEncoder(nn.Module):
 
     def forward(self, tokens: Tensor, mask: Tensor, vectors: Tensor | None = None) -> Encoded:
         """Encode token ids (B, S) with their mask, and sentence vectors (B, v) where the model has them."""
-        if self.from_vector is None:
+        if not hasattr(self.stack, "block"):
             states = self.stack(input_ids=tokens, attention_mask=mask).last_hidden_state
         else:
-            assert vectors is not None, "this encoder reads a sentence vector of every query"
-            words = self.stack.get_input_embeddings()(tokens)
-            seen = self.from_vector(vectors).view(len(tokens), self.vector_tokens, -1)
-            mask = torch.cat([mask.new_ones(len(mask), self.vector_tokens), mask], dim=1)
-            inputs = torch.cat([seen.to(words.dtype), words], dim=1)
-            states = self.stack(inputs_embeds=inputs, attention_mask=mask).last_hidden_state
+            inputs = self.stack.get_input_embeddings()(tokens)
+            if self.from_vector is not None:
+                assert vectors is not None, "this encoder reads a sentence vector of every query"
+                seen = self.from_vector(vectors).view(len(tokens), self.vector_tokens, -1)
+                mask = torch.cat([mask.new_ones(len(mask), self.vector_tokens), mask], dim=1)
+                inputs = torch.cat([seen.to(inputs.dtype), inputs], dim=1)
+            states = run_blocks(self.stack, inputs, mask)
         states = self.widen(states)
         weight = mask.to(states.dtype)[:, :, None]
         pooled = (states * weight).sum(1) / weight.sum(1)
         return Encoded(states, mask, pooled)
+
+
+def run_blocks(stack: Any, inputs: Tensor, mask: Tensor) -> Tensor:
+    """Final states (B, S, d) of inputs (B, S, d) under their mask (B, S); 0 at padding.
+
+    ``stack`` is an encoder of the T5 family, of ``transformers`` or of ``rars.model.stacks``.
+    """
+    places = mask.flatten().nonzero()[:, 0]
+    whole = len(places) == mask.numel()
+
+    def spread(rows: Tensor) -> Tensor:  # (tokens, n) -> (B, S, n)
+        if not whole:
+            rows = rows.new_zeros(mask.numel(), rows.shape[1]).index_copy(0, places, rows)
+        return rows.view(*mask.shape, -1)
+
+    def taken(rows: Tensor) -> Tensor:  # (B, S, n) -> (tokens, n)
+        rows = rows.reshape(mask.numel(), -1)
+        return rows if whole else rows.index_select(0, places)
+
+    rows = stack.dropout(taken(inputs))
+    padding = (mask == 0)[:, None, None, :]
+    bias: Tensor | None = None
+    for block in stack.block:
+        attend, feed_forward = block.layer
+        attention = attend.SelfAttention
+        if (table := getattr(attention, "relative_attention_bias", None)) is not None:
+            bias = _distances(stack.config, table, mask.shape[1])  # umT5 has one in each layer
+            bias = bias if whole else bias.masked_fill(padding, float("-inf"))
+        assert bias is not None
+        normed = attend.layer_norm(rows)
+        query, key, value = (
+            spread(part(normed)).view(*mask.shape, stack.config.num_heads, -1).transpose(1, 2)
+            for part in (attention.q, attention.k, attention.v)
+        )
+        weights = torch.softmax(query @ key.transpose(-1, -2) + bias, dim=-1)
+        read = dropped(weights, attention.dropout, stack.training) @ value
+        rows = rows + attend.dropout(attention.o(taken(read.transpose(1, 2).flatten(2))))
+        rows = feed_forward(rows)
+    return spread(stack.dropout(stack.final_layer_norm(rows)))
+
+
+def _distances(config: Any, table: nn.Embedding, length: int) -> Tensor:
+    """The bias (1, H, S, S) of every pair of places."""
+    place = torch.arange(length, device=table.weight.device)
+    buckets = _buckets(
+        place[None, :] - place[:, None],
+        config.relative_attention_num_buckets,
+        config.relative_attention_max_distance,
+    )
+    found: Tensor = table(buckets)
+    return found.permute(2, 0, 1)[None]
+
+
+def _buckets(distance: Tensor, buckets: int, farthest: int) -> Tensor:
+    """Small distances by themselves, larger ones in buckets that grow with their logarithm; both ways."""
+    half = buckets // 2
+    exact = half // 2
+    side = (distance > 0).long() * half
+    far = distance.abs()
+    grown = torch.log(far.float() / exact) / math.log(farthest / exact) * (half - exact)
+    return side + torch.where(far < exact, far, (exact + grown.long()).clamp(max=half - 1))

@@ -19,24 +19,43 @@ from torch import Tensor, nn
 
 from rars.model.batch import Batch, Candidates, Refinement
 from rars.model.categories import CategoryStates
-from rars.model.decoder import Decoder, Memory
+from rars.model.decoder import Decoder, Memory, Past
 from rars.model.encoder import Encoded, QueryEncoder
 from rars.model.prior import SemanticPrior
+
+
+@dataclass(frozen=True)
+class Thought:
+    """Queries after the category steps.
+
+    ``inputs``  (B, J + 1, d) the decoder's inputs up to the row that predicts the first code
+    ``states``  (B, J, d) the category states; None if they are the first outputs of any pass over ``inputs``
+    ``past``    keys and values of the rows that were decoded for them: all but the last, or none
+    """
+
+    inputs: Tensor
+    states: Tensor | None
+    past: Past
+
+    @property
+    def ahead(self) -> Tensor:
+        """The inputs (B, 1 or J + 1, d) that are still to be decoded."""
+        return self.inputs[:, self.past[0][0].shape[2] if self.past else 0 :]
 
 
 @dataclass(frozen=True)
 class Pass:
     """What one packed pass gives: the encoded queries, latent states (B, J, d), logits per depth.
 
-    ``logits[l]`` is (parents at depth l, choices at depth l + 1). ``memory`` and ``first`` (B, J + 1, d) let
-    further identifiers of the same queries be decoded without encoding them again.
+    ``logits[l]`` is (parents at depth l, choices at depth l + 1). ``memory`` and ``thought`` let further
+    identifiers of the same queries be decoded without encoding them again.
     """
 
     encoded: Encoded
     latents: Tensor
     logits: tuple[Tensor, ...]
     memory: Memory
-    first: Tensor
+    thought: Thought
 
 
 class IdentifierModel(nn.Module):
@@ -73,54 +92,60 @@ class IdentifierModel(nn.Module):
         """Encode every query once and decode its prefix tree in one pass; ``alone``: without the prior."""
         encoded = self.encoder(batch.tokens, batch.mask, batch.vectors)
         memory = self.decoder.memory(encoded.states, encoded.mask)
-        first, latents = self.think(memory)
-        hidden = self._decoded(batch, first, memory)
-        if latents is None:
-            latents = hidden[:, : self.latent_rows]
+        thought = self.think(memory)
+        hidden = self._decoded(batch, thought, memory)
         logits = tuple(
             self._of_parents(depth, step, hidden, batch.projected, alone=alone)
             for depth, step in enumerate(batch.refinements)
         )
-        return Pass(encoded, latents, logits, memory, first)
+        return Pass(encoded, hidden[:, : self.latent_rows], logits, memory, thought)
 
     def candidate_logits(
         self, found: Pass, lists: Candidates, projected: Tensor | None, *, alone: bool = False
     ) -> tuple[Tensor, ...]:
         """Logits at every depth of further identifiers of queries that a pass has encoded already."""
-        hidden = self._decoded(lists, found.first, found.memory)
+        hidden = self._decoded(lists, found.thought, found.memory)
         return tuple(
             self._of_parents(depth, step, hidden, projected, alone=alone)
             for depth, step in enumerate(lists.refinements)
         )
 
-    def _decoded(self, packed: Batch | Candidates, first: Tensor, memory: Memory) -> Tensor:
-        """Decoder states (B, T, d) of packed prefix trees; ``first`` are the rows before the first code."""
+    def _decoded(self, packed: Batch | Candidates, thought: Thought, memory: Memory) -> Tensor:
+        """Decoder states (B, T, d) of packed prefix trees, whose first rows are the category steps."""
+        first = thought.inputs
         inputs = first.new_zeros(*packed.positions.shape, first.shape[-1])
         inputs[:, : first.shape[1]] = first
         for depth, step in enumerate(packed.refinements[1:], start=1):
             inputs[step.query, step.row] = self.code_inputs[depth - 1](step.codes[:, -1])
-        hidden: Tensor = self.decoder(inputs, packed.positions, packed.visible, memory)
-        return hidden
+        done = first.shape[1] - thought.ahead.shape[1]
+        hidden: Tensor = self.decoder(
+            inputs[:, done:],
+            packed.positions[:, done:],
+            packed.visible[:, done:, done:],
+            memory,
+            thought.past,
+        )
+        if not done:
+            return hidden
+        assert thought.states is not None
+        return torch.cat([thought.states, hidden], dim=1)
 
-    def think(self, memory: Memory) -> tuple[Tensor, Tensor | None]:
-        """Run the category steps: inputs up to the first code (B, J + 1, d), category states (B, J, d).
-
-        With learned slots as inputs no step is needed: the states are None, and are the first J outputs of
-        any pass over these inputs.
-        """
+    def think(self, memory: Memory) -> Thought:
+        """Run the category steps; with learned slots as inputs there are none."""
         batch = len(memory.mask)
         inputs = self.start.expand(batch, 1, -1)
         if self.categories is None:
-            return inputs, inputs[:, :0]
+            return Thought(inputs, inputs[:, :0], ())
         if self.categories.mode == "slots":
             slots = self.categories.level_inputs.expand(batch, -1, -1)
-            return torch.cat([inputs, slots], dim=1), None
-        states: list[Tensor] = []
+            return Thought(torch.cat([inputs, slots], dim=1), None, ())
+        rows, states = [inputs], list[Tensor]()
+        past: Past = ()
         for level in range(self.categories.levels):
-            states.append(self.sequence(inputs, memory)[:, -1])
-            following = self.categories.feed_back(level, states[-1])
-            inputs = torch.cat([inputs, following[:, None]], dim=1)
-        return inputs, torch.stack(states, dim=1)
+            state, past = self.decoder.sequence(rows[-1], memory, past)
+            states.append(state)
+            rows.append(self.categories.feed_back(level, state[:, 0])[:, None])
+        return Thought(torch.cat(rows, dim=1), torch.cat(states, dim=1), past)
 
     def _of_parents(
         self,
@@ -157,13 +182,3 @@ class IdentifierModel(nn.Module):
             assert projected is not None, "this model's prior reads a projected query vector"
             scores = scores + self.prior.of_codes(depth, projected)
         return scores
-
-    def sequence(self, inputs: Tensor, memory: Memory) -> Tensor:
-        """Decode an ordinary sequence (B, T, d), each row seeing itself and those before it."""
-        rows = inputs.shape[1]
-        positions = torch.arange(rows, device=inputs.device).expand(len(inputs), -1)
-        visible = torch.ones(rows, rows, dtype=torch.bool, device=inputs.device).tril()
-        hidden: Tensor = self.decoder(
-            inputs, positions, visible.expand(len(inputs), -1, -1), memory
-        )
-        return hidden

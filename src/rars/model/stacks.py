@@ -89,6 +89,7 @@ class Shape:
             num_heads=self.heads,
             dropout_rate=self.dropout,
             relative_attention_num_buckets=self.buckets,
+            relative_attention_max_distance=self.farthest,
         )
 
 
@@ -112,25 +113,13 @@ class Attention(nn.Module):
     def __init__(self, shape: Shape, *, biased: bool) -> None:
         super().__init__()
         inner = shape.heads * shape.head
-        self.heads, self.dropout = shape.heads, shape.dropout
+        self.dropout = shape.dropout
         self.q = nn.Linear(shape.width, inner, bias=False)
         self.k = nn.Linear(shape.width, inner, bias=False)
         self.v = nn.Linear(shape.width, inner, bias=False)
         self.o = nn.Linear(inner, shape.width, bias=False)
         if biased:
             self.relative_attention_bias = nn.Embedding(shape.buckets, shape.heads)
-
-    def forward(self, rows: Tensor, bias: Tensor) -> Tensor:
-        """Every row (B, S, d) reads its whole sequence; ``bias`` (B, H, S, S): distances and padding."""
-        query, key, value = (
-            part(rows).view(*rows.shape[:2], self.heads, -1).transpose(1, 2)
-            for part in (self.q, self.k, self.v)
-        )
-        read = nn.functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=bias.expand(len(rows), -1, -1, -1), scale=1.0
-        )
-        joined: Tensor = self.o(read.transpose(1, 2).reshape(*rows.shape[:2], -1))
-        return joined
 
 
 class SelfAttention(nn.Module):
@@ -201,7 +190,7 @@ class Block(nn.Module):
 
 
 class Stack(nn.Module):
-    """An encoder, or the blocks of a decoder, which ``rars.model.decoder`` runs itself."""
+    """The blocks of an encoder or a decoder, which ``rars.model.encoder`` and ``rars.model.decoder`` run."""
 
     def __init__(self, shape: Shape, *, decoder: bool = False) -> None:
         super().__init__()
@@ -211,53 +200,10 @@ class Stack(nn.Module):
             Block(shape, first=at == 0, decoder=decoder) for at in range(layers)
         )
         self.final_layer_norm = Norm(shape)
+        self.dropout = nn.Dropout(shape.dropout)
         if not decoder:
             self.embed_tokens = nn.Embedding(shape.vocabulary, shape.width)
 
     def get_input_embeddings(self) -> nn.Embedding:
         """The word table, as the library's stacks are asked for it."""
         return self.embed_tokens
-
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-    ) -> SimpleNamespace:
-        """Encode token ids, or ready inputs (B, S, d), under their mask (B, S)."""
-        rows = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
-        assert attention_mask is not None
-        hidden = torch.zeros_like(attention_mask, dtype=rows.dtype).masked_fill(
-            attention_mask == 0, torch.finfo(rows.dtype).min
-        )[:, None, None, :]
-        bias: Tensor | None = None
-        for block in self.block:
-            attend, feed_forward = block.layer
-            table = getattr(attend.SelfAttention, "relative_attention_bias", None)
-            if table is not None:
-                bias = self._distances(table, rows.shape[1], rows.device) + hidden
-            rows = rows + attend.SelfAttention(attend.layer_norm(rows), bias)
-            rows = feed_forward(rows)
-        return SimpleNamespace(last_hidden_state=self.final_layer_norm(rows))
-
-    def _distances(self, table: nn.Embedding, length: int, device: torch.device) -> Tensor:
-        """The bias (1, H, S, S) of every pair of places."""
-        place = torch.arange(length, device=device)
-        found: Tensor = table(self._buckets(place[None, :] - place[:, None]))
-        return found.permute(2, 0, 1)[None]
-
-    def _buckets(self, distance: Tensor) -> Tensor:
-        """Small distances by themselves, larger ones in buckets that grow with their logarithm; both ways."""
-        half = self.shape.buckets // 2
-        exact = half // 2
-        side = (distance > 0).long() * half
-        far = distance.abs()
-        large = (
-            exact
-            + (
-                torch.log(far.float() / exact)
-                / math.log(self.shape.farthest / exact)
-                * (half - exact)
-            ).long()
-        )
-        return side + torch.where(far < exact, far, large.clamp(max=half - 1))

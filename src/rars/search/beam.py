@@ -109,8 +109,9 @@ class Begun:
     def of(cls, model: IdentifierModel, encoded: Encoded) -> Begun:
         """Run the category steps of encoded queries once; routing and beam share the result."""
         memory = model.decoder.memory(encoded.states, encoded.mask)
-        inputs, latents = model.think(memory)
-        hidden, cache = model.decoder.prefix(inputs, memory)
+        thought = model.think(memory)
+        hidden, cache = model.decoder.prefix(thought.ahead, memory, thought.past)
+        latents = thought.states
         if latents is None:  # learned slots: the states come with the pass
             latents = hidden[:, : model.latent_rows]
         return cls(memory, cache, hidden[:, -1:], latents)

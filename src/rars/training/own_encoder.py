@@ -111,8 +111,9 @@ def _states(ready: Ready, tokens: Sequence[Ints], vectors: Points) -> Tensor:
         seen,
     )
     memory = model.decoder.memory(encoded.states, encoded.mask)
-    first, _ = model.think(memory)
-    return nn.functional.normalize(model.sequence(first, memory)[:, -1], dim=-1)
+    thought = model.think(memory)
+    states, _ = model.decoder.sequence(thought.ahead, memory, thought.past)
+    return nn.functional.normalize(states[:, -1], dim=-1)
 
 
 class OwnTowers(TwoTowers):

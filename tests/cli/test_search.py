@@ -215,6 +215,20 @@ def test_a_mistake_is_one_sentence(rars, trained, words, sentence):
     assert "\n" not in str(error.value)
 
 
+def test_an_evaluation_of_other_categories_is_another_one(rars, run):
+    words = ("evaluate", run, "--rule", "ar", "--json")
+    [few] = json.loads(rars(*words, "--categories", "1").out)["evaluations"]
+    [every] = json.loads(rars(*words, "--categories", "0").out)["evaluations"]
+    [own] = json.loads(rars(*words).out)["evaluations"]
+    assert [one["search"]["categories"] for one in (few, every, own)] == [1, "all", "auto"]
+    assert few["measures"] != every["measures"] != own["measures"]
+    with pytest.raises(RarsError, match="--categories must be 0"):
+        rars(*words, "--categories", "-1")
+    rars("compare", run, "bm25", "--rule", "ar", "--categories", "0")
+    stored = json.loads((run / "results" / "test-ar.json").read_text())
+    assert stored["measures"] == every["measures"]
+
+
 def test_a_mistake_ends_with_exit_code_2(trained):
     done = command.rars("search", trained, "mug", "--rule", "magic")
     assert (done.returncode, done.stdout) == (2, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -274,6 +275,39 @@ def test_rules_know_how_long_identifiers_are():
     assert not plan("00000", 5).guides
 
 
+def test_induced_categories_are_searched_until_they_hold_enough(retriever):
+    """Three clusters may hold a handful of items: more of them, in the model's order, none too many."""
+    induced = replace(retriever.index.categories, induced=True)
+    index = replace(retriever.index, categories=induced)
+    narrow = replace(retriever, index=index).with_width(1)
+    routes = narrow.routes
+    held = {
+        name: set(routes.leaves[routes.start[t] : routes.start[t + 1]].tolist())
+        for t, name in enumerate(routes.names)
+    }
+    for hits in narrow.search_many(TEXTS, 1, rule="ar", explain=True):
+        paths = [path for path, _ in hits[0].explanation.categories]
+        assert len(set().union(*(held[path] for path in paths))) >= 20
+        assert len(paths) == 3 or len(set().union(*(held[path] for path in paths[:-1]))) < 20
+    for count in (1, 2):
+        hits = narrow.search(TEXTS[0], 1, rule="ar", categories=count, explain=True)
+        assert len(hits[0].explanation.categories) == count
+    own = retriever.with_width(1).search(TEXTS[0], 1, rule="ar", explain=True)
+    assert len(own[0].explanation.categories) == 3
+    wide = replace(retriever, index=index).search_many(TEXTS, 20, rule="all")
+    assert wide == retriever.search_many(TEXTS, 20, rule="all", categories="all")
+
+
+def test_a_search_may_be_told_its_categories_once_for_all(retriever):
+    for categories in (1, 2, "all"):
+        told = retriever.with_categories(categories)
+        found = told.search_many(TEXTS, 10, rule="ar")
+        assert found == retriever.search_many(TEXTS, 10, rule="ar", categories=categories)
+        assert told.facts("ar") != retriever.facts("ar")
+    with pytest.raises(RarsError, match="at least 1 category"):
+        retriever.with_categories(0)
+
+
 def test_a_run_with_shared_identifiers_and_no_categories_is_searched_too(trained):
     # Shared identifiers: 8 x 8 = 64 of them for the whole shop.
     home = trained.parent
@@ -321,14 +355,14 @@ def test_a_batch_thinks_once_for_routing_and_search(retriever, monkeypatch, rule
     # Routing reads the states that the search starts from; it used to decode them a second time.
     model = retriever.ready.model
     calls = []
-    for name in ("think", "sequence"):
-        plain = getattr(type(model), name)
+    for part, name in ((model, "think"), (model.decoder, "sequence")):
+        plain = getattr(type(part), name)
 
         def counted(self, *given, name=name, plain=plain):
             calls.append(name)
             return plain(self, *given)
 
-        monkeypatch.setattr(type(model), name, counted)
+        monkeypatch.setattr(type(part), name, counted)
     routed = retriever.search_many(TEXTS, 10, rule=rule, categories=3, explain=True)
     together = calls.copy()
     calls.clear()

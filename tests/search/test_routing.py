@@ -115,7 +115,7 @@ def test_filled_categories_are_the_fewest_that_hold_enough_matches(setting, seed
     _, _, tree, routes = setting
     rng = np.random.default_rng(seed)
     marks = rng.random(120) < rng.choice([0.0, 0.02, 0.2, 1.0])
-    matching = routing.Matching.of(tree, marks)
+    matching = None if marks.all() else routing.Matching.of(tree, marks)
     sizes = [1 + int(routes.node[routes.level == level].max(initial=0)) for level in range(3)]
     chances = [rng.normal(size=(2, size)) for size in sizes]
     wanted = [1, int(rng.integers(1, 40))]

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rars.cli import console
+from rars.cli.search import searched
 
 Rules = Annotated[
     str | None,
@@ -15,6 +16,16 @@ Rules = Annotated[
         "--rule",
         help="ar, all, hybrid or a pattern such as 0110; several with commas. The recipe's own where none "
         "is given; BM25, dense and fusion have one, plain.",
+    ),
+]
+
+
+Searched = Annotated[
+    int | None,
+    typer.Option(
+        "--categories",
+        help="How many of the model's categories a query searches; 0 for everything. The recipe's own where "
+        "none is given.",
     ),
 ]
 
@@ -31,6 +42,7 @@ def evaluate(
         bool,
         typer.Option("--eligible", help="Only queries that the dataset calls eligible (ESCI)."),
     ] = False,
+    categories: Searched = None,
     as_json: console.Json = False,
 ) -> None:
     """Measure a run with 95 % intervals, and keep run file, qrels and numbers in its results.
@@ -40,7 +52,12 @@ def evaluate(
     from rars import pipeline
 
     found = pipeline.evaluate(
-        folder, rules=_listed(rule), split=split, eligible=eligible, tell=console.tell
+        folder,
+        rules=_listed(rule),
+        split=split,
+        eligible=eligible,
+        categories=searched(categories),
+        tell=console.tell,
     )
     payload = {"run": str(folder), "evaluations": [one.numbers for one in found]}
     console.emit(payload, as_json, lambda: console.report(found.table()))
@@ -54,6 +71,7 @@ def compare(
     split: console.Split = "test",
     reference: Annotated[str | None, typer.Option(help="Compare the others with this one.")] = None,
     measures: Annotated[str, typer.Option(help="Which measures.")] = "Recall@100,nDCG@10",
+    categories: Searched = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table as Markdown.")] = None,
     as_json: console.Json = False,
 ) -> None:
@@ -72,6 +90,7 @@ def compare(
         split=split,
         reference=reference,
         measures=measures.split(","),
+        categories=searched(categories),
         tell=console.tell,
     )
     if markdown is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
@@ -107,7 +107,7 @@ def search(
     _check_out(queries, out)
     asks = {"--why-not": why_not, "--walk": walk, "--facet": facet or None}
     _check_asks({name for name, given in asks.items() if given is not None}, queries)
-    options: dict[str, Any] = {"rule": rule, "categories": _categories(categories)}
+    options: dict[str, Any] = {"rule": rule, "categories": searched(categories)}
     options |= {"category": category, "explain": explain, "locale": locale, "exact": exact}
     options |= {"filter": where}
     from rars.pipeline import searching
@@ -151,7 +151,8 @@ def search(
     console.emit(payload, as_json, show)
 
 
-def _categories(given: int | None) -> int | str | None:
+def searched(given: int | None) -> int | Literal["all"] | None:
+    """How many categories ``--categories`` asks for."""
     if given is None:
         return None
     if given < 0:

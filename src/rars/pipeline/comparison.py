@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from rars.pipeline.evaluation import Evaluation, Planned, evaluate, planned
 from rars.pipeline.training import train
 from rars.progress import SILENT, Tell
 from rars.runs import Run
-from rars.systems import check_texts
+from rars.systems import Categories, check_texts
 
 Compared = Run | Evaluation | PerQuery | str | Path
 PRIMARY = ("Recall@100", "nDCG@10")
@@ -37,16 +38,19 @@ def compare(
     split: str = "test",
     reference: str | None = None,
     measures: Sequence[str] = PRIMARY,
+    categories: Categories = None,
     tell: Tell = SILENT,
 ) -> Comparison:
     """Compare every system with ``reference``, or (without one) every pair; Holm-corrected over the table.
 
     A system is a run folder, an evaluation, or the name of one that is made on the spot for the dataset and
     the embedder of the first run (``bm25``, ``dense``, ``fusion``). A mapping gives them names of its own.
+    ``categories`` is that of ``evaluate``.
     """
     _check(systems, rules, reference, measures)
     named = systems if isinstance(systems, Mapping) else {_name(one): one for one in systems}
-    plans = {name: _planned(one, named.values(), rules, split, tell) for name, one in named.items()}
+    asked = {"rules": rules, "split": split, "categories": categories}
+    plans = {name: _planned(one, named.values(), asked, tell) for name, one in named.items()}
     _check_plans(plans, reference, measures)
     found: dict[str, PerQuery] = {}
     for name, plan in plans.items():
@@ -111,15 +115,15 @@ def make_beside(name: str, beside: Run, folder: str | Path, *, tell: Tell = SILE
 
 
 def _planned(
-    one: Compared, beside: object, rules: Sequence[str] | None, split: str, tell: Tell
+    one: Compared, beside: object, asked: Mapping[str, Any], tell: Tell
 ) -> PerQuery | _Short | Planned:
     if isinstance(one, PerQuery):
         return one
     if isinstance(one, Evaluation):
         return one.per_query
     if is_short(one):
-        return _Short(str(one), _first_run(beside), split)
-    return planned(one, rules=rules, split=split, tell=tell)
+        return _Short(str(one), _first_run(beside), asked["split"])
+    return planned(one, **asked, tell=tell)
 
 
 def _labels(name: str, plan: PerQuery | _Short | Planned) -> list[str]:

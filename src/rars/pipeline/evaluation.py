@@ -22,7 +22,7 @@ from rars.evaluation.truth import Truth
 from rars.pipeline.opening import open_system
 from rars.progress import SILENT, Tell
 from rars.runs import Run
-from rars.systems import Query, System, check_texts, rank
+from rars.systems import Categories, Query, System, check_texts, rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +75,18 @@ def evaluate(
     rules: Sequence[str] | None = None,
     split: str = "test",
     eligible: bool = False,
+    categories: Categories = None,
     tell: Tell = SILENT,
 ) -> Evaluations:
     """Measure a run under some rules, or under its own; run files, qrels and numbers stay in its results.
 
-    ``eligible`` leaves out queries that the dataset does not call eligible (the paper's protocol on ESCI).
+    ``eligible``    leaves out queries that the dataset does not call eligible (the paper's protocol on ESCI)
+    ``categories``  how many of the model's categories a query searches, or ``all``; None as the recipe says
     """
-    return planned(run, rules=rules, split=split, eligible=eligible, tell=tell).measured(tell)
+    plan = planned(
+        run, rules=rules, split=split, eligible=eligible, categories=categories, tell=tell
+    )
+    return plan.measured(tell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +112,7 @@ def planned(
     rules: Sequence[str] | None = None,
     split: str = "test",
     eligible: bool = False,
+    categories: Categories = None,
     tell: Tell = SILENT,
 ) -> Planned:
     """What ``evaluate`` would measure; whatever it would refuse is refused here, and nothing is written."""
@@ -117,11 +123,21 @@ def planned(
     queries = Truth.of(dataset, split, eligible=eligible).queries
     if not len(queries):
         raise RarsError(f"{dataset.where} has no {split} query with a relevant item.")
-    system = open_system(run.folder)
+    system = _routed(open_system(run.folder), categories, run, tell)
     listed = _rules(system, rules, run, tell)
     for rule in listed:
         rank(system, [Query("a", 1, rule=rule)])  # one that the system does not have is refused
     return Planned(run, dataset, system, listed, split, eligible, queries)
+
+
+def _routed(system: System, categories: Categories, run: Run, tell: Tell) -> System:
+    if categories is None:
+        return system
+    if not hasattr(system, "with_categories"):
+        tell.say(f"{run.folder} has no categories; --categories does not concern it.")
+        return system
+    found: System = system.with_categories(categories)
+    return found
 
 
 def _rules(system: System, asked: Sequence[str] | None, run: Run, tell: Tell) -> Sequence[str]:

@@ -226,7 +226,7 @@ def _categorised(
     paths: list[list[str] | None] = (
         new["category"].to_pylist() if "category" in new.column_names else [None] * new.num_rows
     )
-    ends = _ends(old)
+    ends = {} if old.induced else _ends(old)  # a number that names a cluster is nobody's path
     fresh = np.full((new.num_rows, nodes.shape[1]), NONE, dtype=nodes.dtype)
     for row, path in enumerate(paths):
         found = ends.get(" > ".join((path or [])[: nodes.shape[1]]))

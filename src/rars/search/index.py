@@ -324,6 +324,7 @@ def _save_categories(draft: artifacts.Draft, categories: CategoryTree | None) ->
     draft.meta["categories"] = 0 if categories is None else len(categories.names)
     if categories is None:
         return
+    draft.meta["induced"] = categories.induced
     artifacts.write_json(draft.folder / "categories.json", [list(n) for n in categories.names])
     draft.save_array("category-nodes", np.asarray(categories.nodes, dtype=np.int32))
     for level, parents in enumerate(categories.parents):
@@ -339,4 +340,5 @@ def _load_categories(artifact: artifacts.Artifact) -> CategoryTree | None:
         tuple(tuple(level) for level in names),
         tuple(np.asarray(artifact.array(f"category-parents-{level}")) for level in range(levels)),
         artifact.array("category-nodes"),
+        induced=bool(artifact.meta.get("induced", False)),
     )

@@ -42,7 +42,7 @@ from rars.search.precision import Precision, at_precision
 from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
 from rars.search.restrictions import Narrow, kept
 from rars.search.routing import Admission, Matching, Routes, Several, Shared, admit_leaves
-from rars.search.rules import ROUTED, RULES, HybridSettings, Rule, plan
+from rars.search.rules import FILLED, ROUTED, RULES, HybridSettings, Rule, plan
 from rars.search.store import ItemStore
 from rars.systems import Answer, Categories, Hits, Query, check_k, checked, listed, search_many
 from rars.tree import PrefixTree
@@ -69,7 +69,7 @@ class _Plan:
 
     ``width``       prefixes kept at a depth
     ``categories``  how many the model chooses; None for the whole catalogue
-    ``fills``       whether it chooses more where those hold fewer than k items that may be found
+    ``least``       it chooses more where those hold fewer identifiers that may be found; 0 for never
     ``places``      what may be found at all; None for everything
     """
 
@@ -78,7 +78,7 @@ class _Plan:
     width: int
     rule: Rule
     categories: int | None
-    fills: bool
+    least: int
     places: Matching | None
     language: str | None
     exact: bool
@@ -205,6 +205,13 @@ class Retriever:
         if not isinstance(width, int) or isinstance(width, bool) or width < 1:
             raise expected("width", "a whole number of 1 or more", width)
         return replace(self, settings=self.settings.model_copy(update={"width": width}))
+
+    def with_categories(self, categories: Categories) -> Retriever:
+        """The same where queries that do not say search so many of the model's categories, or ``all``."""
+        update = {"categories": "auto" if categories is None else categories}
+        found = replace(self, settings=self.settings.model_copy(update=update))
+        found.check([Query("a", 1)])
+        return found
 
     # -- the protocol of a system ----------------------------------------------------------------
 
@@ -364,16 +371,17 @@ class Retriever:
 
     def _plan(self, text: str, query: Query, rule: Rule, narrow: Narrow) -> _Plan:
         k = min(check_k(query.k), self.tree.n_items)
+        width = min(max(self.settings.width, k), self.tree.n_leaves)
         places = self.matching(narrow)
         if query.exact:
             _check_exact(self.tree.n_leaves if places is None else places.leaves)
         return _Plan(
             text=text,
             k=k,
-            width=min(max(self.settings.width, k), self.tree.n_leaves),
+            width=width,
             rule=rule,
             categories=self._categories(query, rule),
-            fills=narrow.picks and self._wanted(query) == "auto",
+            least=self._least(query, k, width, picks=narrow.picks),
             places=places,
             language=narrow.language,
             exact=query.exact,
@@ -408,6 +416,14 @@ class Retriever:
         if wanted == "auto":
             return ROUTED if rule.routed else None
         return wanted
+
+    def _least(self, query: Query, k: int, width: int, *, picks: bool) -> int:
+        """How many identifiers the categories of a query hold at the least, if left to the rule."""
+        if self._wanted(query) != "auto":
+            return 0
+        if self.index.categories is not None and self.index.categories.induced:
+            return FILLED * width
+        return k if picks else 0
 
     def _batches(self, plans: Sequence[_Plan]) -> Iterator[list[int]]:
         """Rows of plans that can be searched together, a batch at a time."""
@@ -502,7 +518,7 @@ class Retriever:
         named: list[Named] = [()] * len(plans)
         groups: dict[tuple[int | None, bool, int], list[int]] = {}
         for row, one in enumerate(plans):
-            groups.setdefault((one.categories, one.fills, id(one.places)), []).append(row)
+            groups.setdefault((one.categories, one.least > 0, id(one.places)), []).append(row)
         chances: list[Floats] | None = None
         parts: list[Admission | None] = []
         for (count, fills, _), rows in groups.items():
@@ -516,8 +532,8 @@ class Retriever:
                 states = self.ready.model.categories.log_probabilities(begun.latents)
                 chances = [host(values) for values in states]
             own = [values[rows] for values in chances]
-            if fills and places is not None:
-                best = self.routes.holding(own, count, places, [plans[row].k for row in rows])
+            if fills:
+                best = self.routes.holding(own, count, places, [plans[row].least for row in rows])
             else:
                 best = list(self.routes.best(own, count))
             for row, names in zip(rows, self._named(best, own), strict=True):
@@ -528,11 +544,13 @@ class Retriever:
     def _routed(self, best: Sequence[Ints], places: Matching | None) -> Admission:
         """The prefixes of the best categories, and of those only what may be found."""
         assert self.routes is not None
-        if places is None:
+        if places is None and len({len(chosen) for chosen in best}) <= 1:
             return self.routes.admit(np.asarray(best), self.loose)
         found = [self.routes.leaves_of(chosen[None], self.loose)[1] for chosen in best]
         query = np.repeat(np.arange(len(found)), [len(leaves) for leaves in found])
         leaf = np.concatenate(found)
+        if places is None:
+            return admit_leaves(self.tree, query, leaf)
         stays = places.count(self.tree.depth, leaf) > 0
         return admit_leaves(self.tree, query[stays], leaf[stays])
 

@@ -223,14 +223,16 @@ class Routes:
         self,
         log_probabilities: Sequence[Floats],
         count: int,
-        matching: Matching,
+        matching: Matching | None,
         wanted: Sequence[int],
     ) -> list[Ints]:
-        """The most probable categories of each query among those that hold a matching item.
+        """The most probable categories of each query among those that hold a matching item (None: any).
 
         ``count`` of them; more where they hold fewer matching identifiers than are ``wanted`` (B,).
         """
-        full = matching.count(self.tree.depth, self.leaves) > 0
+        full = np.ones(len(self.leaves), dtype=bool)
+        if matching is not None:
+            full = matching.count(self.tree.depth, self.leaves) > 0
         sizes = np.add.reduceat(full, self.start[:-1])
         found = []
         for order, least in zip(self._ordered(log_probabilities), wanted, strict=True):

@@ -27,6 +27,10 @@ from rars.errors import RarsError
 
 ROUTED = 3
 """C, how many categories a query admits under a rule that routes, as in the paper."""
+FILLED = 20
+"""How many identifiers induced categories hold at the least for every prefix that the beam keeps.
+
+Clusters are small: three of 8,000 hold a handful of items, and relevance does not end at their edge."""
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,13 @@ class CategoryTree:
     ``names``    per level, the path of each node from the top, joined by " > "
     ``parents``  per level, (nodes,) the parent one level up; level 0 hangs from node 0 of the root
     ``nodes``    (items, J) each item's node, ``NONE`` below where its path ends
+    ``induced``  whether they are clusters, named by numbers, and not the catalogue's own
     """
 
     names: tuple[tuple[str, ...], ...]
     parents: tuple[Ints, ...]
     nodes: Ints
+    induced: bool = False
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -87,7 +89,7 @@ class CategoryTree:
             for deeper in range(tree.depth, level + 1, -1):
                 at = tree.parents(deeper, at)
             nodes[:, level] = compact[at]
-        return cls(tuple(names), tuple(parents), nodes)
+        return cls(tuple(names), tuple(parents), nodes, induced=words is None)
 
     def of_pairs(self, level: int, row: Ints, item: Ints) -> tuple[Ints, Ints, Ints]:
         """The categories of each row's items at a level, sorted: row, node, how many items, one entry a pair.

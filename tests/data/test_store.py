@@ -57,3 +57,16 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path) -> None:
         Columns(path, FIXED).read()
     with pytest.raises(RarsError, match="none.parquet cannot be read"):
         len(Columns(tmp_path / "none.parquet", FIXED))
+
+
+def test_a_text_of_a_file_that_is_no_utf_8_is_one_sentence(tmp_path):
+    """Parquet keeps bytes; only whoever reads a text sees that it is none."""
+    bad = pa.array([b"mug", b"m\x83g"]).cast(pa.string(), safe=False)
+    pq.write_table(pa.table({"id": ["a", "b"], "title": bad}), tmp_path / "items.parquet")
+    fixed = pa.schema([("id", pa.string()), ("title", pa.string())])
+    columns = Columns(tmp_path / "items.parquet", fixed)
+    assert columns.read(["id"]).num_rows == 2
+    with pytest.raises(RarsError, match=r"items\.parquet cannot be read: .*UTF8"):
+        columns.read(["title"])
+    with pytest.raises(RarsError, match=r"items\.parquet cannot be read: .*UTF8"):
+        list(columns.blocks(["title"]))

@@ -1,20 +1,36 @@
-"""The item store is mapped, not read: what is wrong in a row is said when the row is shown."""
+"""The item store is mapped, not read; what is wrong inside is found when a version is checked."""
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from rars.errors import RarsError
 from rars.search.store import ItemStore
 
+GOOD = pa.array(["red mug", "blue mug", "jug"])
 
-def test_a_text_that_is_no_utf_8_is_one_sentence_and_only_its_own_row():
-    good = pa.array(["red mug", "blue mug", "jug"])
-    texts = good.buffers()[2].to_pybytes().replace(b"blue", b"bl\x83e")
-    titles = pa.StringArray.from_buffers(3, good.buffers()[1], pa.py_buffer(texts))
-    store = ItemStore(pa.table({"id": ["a", "b", "c"], "title": titles}))
-    assert [one["title"] for one in store.take(np.array([2, 0]))] == ["jug", "red mug"]
-    with pytest.raises(RarsError, match=r"shown\.arrow of this catalogue is damaged: .*UTF8"):
-        store.take(np.array([2, 1]))
+
+def store(offsets=None, texts=None):
+    kept, said = GOOD.buffers()[1:]
+    titles = pa.StringArray.from_buffers(
+        3, offsets or kept, said if texts is None else pa.py_buffer(texts)
+    )
+    return ItemStore(pa.table({"id": ["a", "b", "c"], "title": titles}))
+
+
+def test_a_sound_store_passes():
+    store().check()
+
+
+def test_a_text_that_is_no_utf_8_is_named():
+    texts = GOOD.buffers()[2].to_pybytes().replace(b"blue", b"bl\x83e")
+    with pytest.raises(ValueError, match=r"shown\.arrow: .*UTF8"):
+        store(texts=texts).check()
+
+
+@pytest.mark.parametrize("offsets", [(0, 7, 2_000_000_000, 18), (0, -7, 15, 18), (0, 15, 7, 18)])
+def test_offsets_that_lead_outside_are_named_and_not_followed(offsets):
+    """A row behind such an offset would be read from anywhere in memory."""
+    buffer = pa.array(offsets, pa.int32()).buffers()[1]
+    with pytest.raises(ValueError, match=r"shown\.arrow: "):
+        store(offsets=buffer).check()

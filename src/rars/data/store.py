@@ -69,9 +69,9 @@ class Columns:
         if isinstance(self.source, pa.Table):
             return self._completed(self.source.select(present), names)
         with _readable(self.source):
-            return self._completed(
-                pq.read_table(self.source, columns=present, memory_map=True), names
-            )
+            table = pq.read_table(self.source, columns=present, memory_map=True)
+            table.validate(full=True)  # Parquet does not look whether texts are texts
+        return self._completed(table, names)
 
     def blocks(
         self, columns: Sequence[str] | None = None, wanted: Rows | None = None, size: int = BLOCK
@@ -135,6 +135,7 @@ class Columns:
                 low, high = np.searchsorted(places, [start, stop])
                 if low < high:  # the others are not even read
                     for batch in file.iter_batches(size, row_groups=[group], columns=present):
+                        batch.validate(full=True)
                         yield start, pa.Table.from_batches([batch])
                         start += batch.num_rows
                 start = stop

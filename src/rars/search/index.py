@@ -104,6 +104,7 @@ class IndexVersion:
             raise ValueError("its codes are not those of its tree")
         if len(self.items) != items:
             raise ValueError(f"it shows {len(self.items)} items, and its tree has {items}")
+        self.items.check()
         if self.vectors is not None and not self.vectors.fits(items):
             raise ValueError("its vectors are not those of its items")
         if self.categories is not None and not self.categories.fits(items):

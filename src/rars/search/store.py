@@ -57,6 +57,13 @@ class ItemStore:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
+    def check(self) -> None:
+        """Refuse texts that are none and offsets that lead outside; reads all that is shown."""
+        try:
+            self.table.validate(full=True)
+        except pa.ArrowException as error:
+            raise ValueError(f"{SHOWN_FILE}: {str(error).splitlines()[0].rstrip('.')}") from error
+
     @property
     def ids(self) -> pa.Array:
         """Item ids, in catalogue order."""
@@ -87,15 +94,7 @@ class ItemStore:
         """The shown fields of some items."""
         # From a list: given an array, the library would import pandas to look whether it is one of its own.
         places = pa.array(rows.tolist(), pa.int64())
-        found = self.table.take(places)
-        try:
-            found.validate(
-                full=True
-            )  # the file is mapped, not read: what is in a row is seen here first
-        except pa.ArrowException as error:
-            why = str(error).splitlines()[0].rstrip(".")
-            raise RarsError(f"{SHOWN_FILE} of this catalogue is damaged: {why}.") from error
-        taken: list[dict[str, Any]] = found.to_pylist()
+        taken: list[dict[str, Any]] = self.table.take(places).to_pylist()
         return taken
 
     def paths(self) -> pa.Array:

@@ -122,6 +122,33 @@ def test_children_normaliser_makes_probabilities_of_all_identifiers_sum_to_one()
     np.testing.assert_allclose(np.exp(found.scores).sum(axis=1), 1.0)
 
 
+def test_a_prefix_with_one_identifier_below_is_not_decoded(monkeypatch):
+    """Its codes have probability one among their siblings; over a whole depth, or as logits, they do not."""
+    example, model, *inputs = setting()
+    rows = []
+    plain = model.decoder.step
+
+    def counted(inputs, cache, memory):
+        rows.append(inputs.shape[1])
+        return plain(inputs, cache, memory)
+
+    monkeypatch.setattr(model.decoder, "step", counted)
+    every = [example.tree.n_nodes(depth) for depth in (1, 2)]
+    search(example, model, *inputs, width=1000)
+    assert rows == every
+    rows.clear()
+    search(example, model, *inputs, width=1000, normaliser="children")
+    several = [
+        int((np.diff(example.tree.item_ranges(depth, np.arange(n)), axis=0) > 1).sum())
+        for depth, n in zip((1, 2), every, strict=True)
+    ]
+    assert rows == several
+    assert several[1] < every[1]
+    rows.clear()
+    search(example, model, *inputs, width=1000, normaliser="children", score="logit")
+    assert rows == every
+
+
 def test_only_admitted_identifiers_are_found_and_their_scores_do_not_change():
     example, model, *inputs = setting()
     whole = search(example, model, *inputs, width=1000)

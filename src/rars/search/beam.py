@@ -8,6 +8,9 @@ all beams; a beam's own path is a handful of cached rows, re-indexed by gather. 
 legal step, so it decides what is pruned; ending a path is no such step (Eq. rars-score gives EOS none). A
 query with fewer legal identifiers than beams gets fewer results, never an illegal or a repeated one.
 
+Where codes compete with their legal siblings alone, a prefix with one identifier below it has nothing left to
+decide: each of its codes has probability one. Such prefixes stay in the beam and are not decoded.
+
 The tree, evidence and scores are NumPy arrays of the host; the model's tensors are on its own device. What
 goes from one side to the other is copied by name: ``on`` and ``host``.
 """
@@ -163,13 +166,20 @@ def beam_search(
     """The ``width`` best identifiers of each query; ``watch`` is told of every step."""
     hidden, cache = begun.hidden, begun.cache
     beams = _Beams.start(len(begun), tree.depth)
+    places = np.zeros_like(beams.nodes)
     for depth in range(tree.depth):
         logits = model.logits(depth, hidden, None if projected is None else projected[:, None])
-        beams = _advance(tree, vocabulary, depth, beams, logits, width, guide, watch)
+        choice = _Choice(logits, places)
+        beams = _advance(tree, vocabulary, depth, beams, choice, width, guide, watch)
         if depth + 1 < tree.depth:
-            cache = cache.reordered(on(hidden.device, beams.came_from))
-            inputs = code_rows(model, tree, vocabulary, depth, beams.nodes)
+            decoded, places_next = _undecided(tree, depth + 1, beams.nodes, guide)
+            parents = np.take_along_axis(places, beams.came_from, axis=1)
+            parents = np.maximum(np.take_along_axis(parents, decoded, axis=1), 0)
+            nodes = np.take_along_axis(beams.nodes, decoded, axis=1)
+            cache = cache.reordered(on(hidden.device, parents))
+            inputs = code_rows(model, tree, vocabulary, depth, nodes)
             hidden, cache = model.decoder.step(inputs, cache, begun.memory)
+            places = places_next
     return Paths(beams.nodes, beams.scores, beams.model, beams.evidence)
 
 
@@ -184,6 +194,32 @@ def code_rows(
     slots = vocabulary.slot(code, depth).astype(np.int64)
     rows: Tensor = model.code_inputs[depth](on(model.start.device, slots))
     return rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Logits (queries, rows, choices) of the beams that have something to decide.
+
+    ``places`` (queries, beams) is the row of each beam; ``NOTHING`` where it has one child, or is none.
+    """
+
+    logits: Tensor
+    places: Ints
+
+
+def _undecided(tree: PrefixTree, depth: int, nodes: Ints, guide: Guide) -> tuple[Ints, Ints]:
+    """The beams to decode (queries, rows), and the row of each beam (queries, beams) or ``NOTHING``.
+
+    A query with fewer of them than others has its first beam in the rows that are left; nobody reads those.
+    """
+    low, high = tree.item_ranges(depth, np.maximum(nodes, 0))
+    several = nodes != NOTHING
+    if guide.normaliser == "children" and guide.score == "probability":
+        several &= high - low > 1
+    rows = max(1, int(several.sum(axis=1).max(initial=0)))
+    order = np.argsort(~several, axis=1, kind="stable")[:, :rows]
+    decoded = np.where(np.take_along_axis(several, order, axis=1), order, 0)
+    return decoded, np.where(several, np.cumsum(several, axis=1) - 1, NOTHING)
 
 
 @dataclass(frozen=True)
@@ -210,7 +246,7 @@ def _advance(
     vocabulary: SidVocabulary,
     depth: int,
     beams: _Beams,
-    logits: Tensor,
+    choice: _Choice,
     width: int,
     guide: Guide,
     watch: Callable[[Stage], None] | None = None,
@@ -224,7 +260,7 @@ def _advance(
     owner, child = tree.expand(depth, beams.nodes.ravel()[live])
     flat = live[owner]  # which beam of which query each child continues
     # Children compete before routing: what a category leaves out still takes its share of probability.
-    gained = step_gain(tree, vocabulary, depth, beams.nodes.ravel(), flat, child, logits, guide)
+    gained = _gained(tree, vocabulary, depth, beams.nodes.ravel(), flat, child, choice, guide)
     if guide.admitted is not None:
         allowed = guide.admitted.allows(depth, flat // wide, child)
         flat, child, gained = flat[allowed], child[allowed], gained[allowed]
@@ -285,6 +321,30 @@ def first_largest(values: Floats, count: int) -> Ints:
     ties = values == least
     kept |= ties & (np.cumsum(ties, axis=1) <= spare)
     return np.nonzero(kept)[1].reshape(rows, count)
+
+
+def _gained(
+    tree: PrefixTree,
+    vocabulary: SidVocabulary,
+    depth: int,
+    nodes: Ints,
+    flat: Ints,
+    child: Ints,
+    choice: _Choice,
+    guide: Guide,
+) -> Floats:
+    """What each child adds to its beam ``flat``; the only child of a beam that decides nothing adds 0."""
+    beams, rows = choice.places.shape[1], choice.logits.shape[1]
+    place = choice.places.ravel()[flat]
+    open_ = np.flatnonzero(place != NOTHING)
+    row = flat[open_] // beams * rows + place[open_]
+    above = np.full(choice.logits.shape[0] * rows, NOTHING)
+    above[row] = nodes[flat[open_]]
+    found = np.zeros(len(child))
+    found[open_] = step_gain(
+        tree, vocabulary, depth, above, row, child[open_], choice.logits, guide
+    )
+    return found
 
 
 def step_gain(

@@ -145,6 +145,26 @@ def test_an_answer_that_comes_too_late_is_none():
     assert reasons == ["late"]
 
 
+@pytest.mark.parametrize("crowded", [False, True])
+def test_what_a_crowded_event_loop_takes_is_taken_off_the_deadline(crowded):
+    """A request was due before the loop read it, and its answer leaves after the loop comes to it."""
+    work = Slow(held=True)
+
+    async def scenario(batcher):
+        await asyncio.sleep(0.1)
+        if crowded:
+            time.sleep(1.5)
+        slow = asyncio.create_task(batcher.do(job("slow", timeout=3.0)))
+        await asyncio.to_thread(work.begun.wait, 10)
+        await asyncio.sleep(1.7)
+        work.go.set()
+        return await outcomes(slow)
+
+    [found], reasons = using(work, scenario)
+    assert reasons == (["late"] if crowded else [])
+    assert (found == "slow!") != crowded
+
+
 def test_a_full_queue_refuses_and_says_when_to_come_again():
     work = Slow(held=True)
 

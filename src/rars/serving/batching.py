@@ -7,7 +7,8 @@ One thread searches. It takes what waits for the same target, up to a budget of 
 as soon as the first of them has waited a moment; a batch is meant to take no more than half of the deadline.
 ``pressure`` is the larger of two shares: beam rows that wait, of those that may; and the time they will take,
 of the deadline. From ``degrade_at`` on the narrower beam is used; at 1, or where a job would come too late,
-it is refused. Background jobs go when nothing waits.
+it is refused. Background jobs go when nothing waits. A deadline is that of whoever asks: the time that a
+crowded event loop takes to read a request and to write its answer is taken off it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from typing import Any, Protocol
 
 from rars.serving.refusals import Refused, overloaded
 from rars.serving.settings import Settings
+
+_BEAT = 0.05
+"""Seconds between two looks at how late the event loop is; what was seen counts half after two seconds."""
+_FADING = 0.5 ** (_BEAT / 2)
 
 
 class Speed:
@@ -113,6 +118,7 @@ class Batcher:
         self._running_rows = 0
         self._speed = Speed()
         self._late = False  # whether the last batch had answers that came too late
+        self._lag = 0.0  # seconds that the event loop is behind
         self._changed = threading.Condition()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="rars-search", daemon=True)
@@ -121,6 +127,7 @@ class Batcher:
     def start(self) -> None:
         """Begin to work; called in the event loop that asks."""
         self._loop = asyncio.get_running_loop()
+        self._beat(self._loop.time())
         self._thread.start()
 
     def stop(self, timeout: float | None = None) -> None:
@@ -131,6 +138,18 @@ class Batcher:
         self._thread.join(timeout)
 
     # -- in the event loop -------------------------------------------------------------------------
+
+    def _beat(self, due: float) -> None:
+        """Note how late the loop is: as long a request waited to be read, and its answer will wait."""
+        assert self._loop is not None
+        self._lag = max(self._loop.time() - due, _FADING * self._lag)
+        if not self._stopping:
+            due = self._loop.time() + _BEAT
+            self._loop.call_at(due, self._beat, due)
+
+    def _patience(self, seconds: float) -> float:
+        """What is left of a time limit for waiting and searching; half of it at the least."""
+        return max(0.5 * seconds, seconds - 2 * self._lag)
 
     @property
     def waiting(self) -> int:
@@ -154,7 +173,7 @@ class Batcher:
     def check(self) -> None:
         """Refuse at once where any job would be refused: cheaper than to read what is asked."""
         settings = self._settings
-        late = 1e3 * self._seconds > settings.deadline_ms
+        late = self._seconds > self._patience(settings.deadline_ms / 1e3)
         if self._rows and (late or self._rows >= settings.queue_rows):
             self._refuse("door", "Too many queries are waiting.", self._seconds)
 
@@ -182,7 +201,7 @@ class Batcher:
             self._refuse("client", said, self._seconds)
         if self._rows and self._rows + job.rows > self._settings.queue_rows:
             self._refuse("queue", "Too many queries are waiting.", self._seconds)
-        if self._rows and self._seconds > job.timeout:
+        if self._rows and self._seconds > self._patience(job.timeout):
             self._refuse("deadline", "It could not be answered in time.", self._seconds)
 
     @property
@@ -217,10 +236,10 @@ class Batcher:
     ) -> list[tuple[Job, Any, float]]:
         """Each job with its result, or, if its time is over, with that: a late answer is none."""
         now = time.perf_counter()
-        self._late = any(now - job.entered > job.timeout for job in jobs)
+        self._late = any(now - job.entered > self._patience(job.timeout) for job in jobs)
         told = []
         for job, result in zip(jobs, results, strict=True):
-            if now - job.entered > job.timeout:
+            if now - job.entered > self._patience(job.timeout):
                 self._watch.shed("late")
                 result = overloaded("It was not answered in time.", self._seconds)
             told.append((job, result, begun - job.entered))
@@ -275,7 +294,7 @@ class Batcher:
         """The jobs whose time is over, or will be when their batch is done, taken out of the queue."""
         rows = min(self._rows, self._settings.batch_rows)
         done = now + (self._speed.of(rows, self._settings.batch_rows) if self._late else 0.0)
-        late = [job for job in self._jobs if done - job.entered > job.timeout]
+        late = [job for job in self._jobs if done - job.entered > self._patience(job.timeout)]
         for job in late:
             self._jobs.remove(job)
             self._left(job)

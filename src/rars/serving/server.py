@@ -75,7 +75,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 timeout_graceful_shutdown=max(1, round(settings.drain_seconds)),
                 backlog=2_048,
-                timeout_keep_alive=65,  # longer than a balancer keeps its own: a request never meets a closing line
+                timeout_keep_alive=65,  # longer than balancers keep theirs: no request meets a closing line
             )
         )
         self.ready: Callable[[], None] = lambda: None

@@ -83,7 +83,7 @@ def compare(
     from rars.pipeline.showing import check_file, shown, write_markdown
 
     if markdown is not None:
-        check_file(markdown)
+        check_file(markdown, ".md", ".markdown", ".txt")
     found = pipeline.compare(
         runs,
         rules=_listed(rule),

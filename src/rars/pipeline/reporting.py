@@ -27,6 +27,7 @@ from rars.evaluation import stored
 from rars.evaluation.markup import templates
 from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.identifiers import Identifiers
+from rars.pipeline.showing import check_file
 from rars.pipeline.studies import allowed, mixed
 from rars.progress import SILENT
 from rars.runs import Run
@@ -73,8 +74,7 @@ def report(
     """Write all that is known about a run as one page: its ``results/report.html``, or ``out``."""
     run = Run.of(run)
     path = run.results / "report.html" if out is None else places.named(out, "A page")
-    if path.is_dir():
-        raise RarsError(f"{path} is a folder; choose a file.")
+    check_file(path, ".html", ".htm")
     dataset = run.dataset()
     page = _Page(run, dataset, split)
     page.collect()

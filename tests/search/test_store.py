@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 
@@ -34,3 +37,17 @@ def test_offsets_that_lead_outside_are_named_and_not_followed(offsets):
     buffer = pa.array(offsets, pa.int32()).buffers()[1]
     with pytest.raises(ValueError, match=r"shown\.arrow: "):
         store(offsets=buffer).check()
+
+
+def test_showing_items_does_not_import_pandas(tmp_path):
+    """It takes a quarter of a second, and a search needs none of it."""
+    table = pa.table({"id": ["a", "b"]})
+    with pa.ipc.new_file(tmp_path / "shown.arrow", table.schema) as file:
+        file.write_table(table)
+    code = (
+        "import sys, numpy as np, pyarrow as pa; from rars.search.store import ItemStore; "
+        "store = ItemStore(pa.ipc.open_file(pa.memory_map(sys.argv[1])).read_all()); "
+        "sys.exit(store.take(np.array([1])) != [{'id': 'b'}] or 'pandas' in sys.modules)"
+    )
+    line = [sys.executable, "-c", code, str(tmp_path / "shown.arrow")]
+    assert subprocess.run(line, check=False).returncode == 0

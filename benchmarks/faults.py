@@ -14,6 +14,7 @@ import threading
 import time
 import urllib.error
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
@@ -25,6 +26,8 @@ from benchmarks.served import call, ours
 
 MOST = 100
 """Versions of one trial: so many zebras are asked for."""
+CLIENTS = 8
+"""Hostile clients at a time."""
 _FILTER = "brand = Zebra OR id = none"
 
 
@@ -177,7 +180,14 @@ def fuzz(home: Path, count: int) -> None:
     with ours(home / "run", home / "fuzz", port, keys=keys) as server:
         address = f"http://127.0.0.1:{port}"
         with httpx.Client(base_url=address, headers={"X-API-Key": key}, timeout=60) as client:
-            statuses: Counter[int] = fuzzing.attack(client, count - count // 10, secrets=(key,))
+            each = (count - count // 10) // CLIENTS
+
+            def attack(seed: int) -> Counter[int]:
+                found: Counter[int] = fuzzing.attack(client, each, seed=seed, secrets=(key,))
+                return found
+
+            with ThreadPoolExecutor(CLIENTS) as clients:  # together, as hostile clients would
+                statuses = sum(clients.map(attack, range(CLIENTS)), Counter[int]())
             statuses += fuzzing.by_the_book(client, client.get("/openapi.json").json(), count // 10)
         log = server.log.read_text(errors="replace")
         held = server.megabytes()

@@ -49,6 +49,14 @@ def experiment(
         str | None,
         typer.Option(help="Only these rows of main, nq320k or identifiers, with commas."),
     ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Keep the numbers of finished runs there, a few kilobytes each; a run whose numbers are "
+            "there is not trained again.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list what would be run.")
     ] = False,
@@ -82,6 +90,7 @@ def experiment(
     asked: dict[str, Any] = {"out": out, "size": size, "protocol": protocol, "seeds": seeds}
     asked |= {"tune_seeds": tune_seeds, "rates": _numbers(rates), "changes": changes or ()}
     asked["systems"] = [one.strip() for one in systems.split(",")] if systems else ()
+    asked["keep"] = keep
     if dry_run:
         _show_plan(experiments.planned(name, data, **asked), as_json)
         return

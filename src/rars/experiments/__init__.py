@@ -47,6 +47,7 @@ def experiment(
     rates: Sequence[float] = (),
     changes: Sequence[str] = (),
     systems: Sequence[str] = (),
+    keep: Path | str | None = None,
     watch: Watch | None = None,
     say: Say | None = None,
 ) -> Outcome:
@@ -55,12 +56,13 @@ def experiment(
     ``name`` is one of ``rars.experiments.studies.STUDIES``, or a study of your own. ``jobs`` is how many runs
     there are at a time (the number of cores); ``changes`` are settings of every condition, such as
     ``"training.epochs=3"``, or of one recipe, ``"tiger:training.epochs=3"``; ``systems`` are the rows to
-    make, of a study that has such a choice. A run that fails does not stop the others: see ``failures`` of
+    make, of a study that has such a choice; ``keep`` is a folder where the numbers of finished runs stay, and
+    are found without the run. A run that fails does not stop the others: see ``failures`` of
     the outcome.
     """
     from rars.experiments import order
 
-    common = (out, size, protocol, seeds, jobs, tune_seeds, rates, changes, systems)
+    common = (out, size, protocol, seeds, jobs, tune_seeds, rates, changes, systems, keep)
     [one] = _orders(name, [dataset], *common)
     return order.conduct(one, watch=watch, say=say)
 
@@ -78,13 +80,14 @@ def experiment_on_all(
     rates: Sequence[float] = (),
     changes: Sequence[str] = (),
     systems: Sequence[str] = (),
+    keep: Path | str | None = None,
     watch: Watch | None = None,
     say: Say | None = None,
 ) -> Outcomes:
     """The same on several datasets, whose tables stand side by side as the paper's locales."""
     from rars.experiments import several
 
-    common = (out, size, protocol, seeds, jobs, tune_seeds, rates, changes, systems)
+    common = (out, size, protocol, seeds, jobs, tune_seeds, rates, changes, systems, keep)
     return several.conduct(_orders(name, datasets, *common), watch=watch, say=say)
 
 
@@ -100,12 +103,13 @@ def planned(
     rates: Sequence[float] = (),
     changes: Sequence[str] = (),
     systems: Sequence[str] = (),
+    keep: Path | str | None = None,
 ) -> dict[str, Any]:
     """What an experiment would run, and what of it is there already; nothing is trained."""
     from rars.data import Dataset
     from rars.experiments import order, several
 
-    common = (out, size, protocol, seeds, 1, tune_seeds, rates, changes, systems)
+    common = (out, size, protocol, seeds, 1, tune_seeds, rates, changes, systems, keep)
     listed = [datasets] if isinstance(datasets, str | PathLike | Dataset) else list(datasets)
     orders = _orders(name, listed, *common)
     return order.planned(orders[0]) if len(orders) == 1 else several.planned(orders)
@@ -180,6 +184,7 @@ def _orders(
     rates: Sequence[float],
     changes: Sequence[str],
     systems: Sequence[str],
+    keep: Path | str | None,
 ) -> list[Order]:
     # Children import this package too, and need none of these.
     from rars.analysis.study import named
@@ -209,6 +214,7 @@ def _orders(
             tune_seeds=tune_seeds,
             rates=tuple(rates),
             part=part,
+            keep=None if keep is None else Path(keep),
         )
         for one, part in zip(loaded, parts, strict=True)
     ]

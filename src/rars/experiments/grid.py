@@ -18,6 +18,7 @@ from rars.config import Recipe
 from rars.data import Dataset
 from rars.experiments import folders
 from rars.experiments.design import Condition
+from rars.experiments.kept import NOWHERE, Kept
 from rars.experiments.tasks import SHORT, Task
 
 
@@ -30,6 +31,7 @@ class GridCell:
     recipe: Recipe
     folder: Path
     identifiers: Path | None
+    kept: Kept = NOWHERE
 
     @property
     def name(self) -> str:
@@ -50,7 +52,13 @@ class GridCell:
             rule
             for rule in self.condition.rules
             if folders.results_of(self.folder, split, rule) is None
+            and self.kept.find(self.folder.name, split, rule) is None
         ]
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing is left to train or to measure: numbers that were kept need no run."""
+        return not self.missing and (bool(self.condition.rules) or self.trained)
 
 
 @dataclass(frozen=True)
@@ -68,11 +76,12 @@ class Grid:
         dataset: Dataset,
         conditions: Iterable[Condition],
         seeds: Iterable[int],
+        kept: Kept = NOWHERE,
     ) -> Grid:
-        """Conditions times seeds."""
+        """Conditions times seeds; ``kept`` are numbers of runs that need not be here."""
         listed = list(seeds)
         cells = [
-            _cell(home, dataset, condition, seed)
+            _cell(home, dataset, condition, seed, kept)
             for condition in conditions
             for seed in (listed if condition.seeded else [0])
         ]
@@ -80,7 +89,7 @@ class Grid:
 
     def unfinished(self) -> list[GridCell]:
         """Cells with something left to train or to measure."""
-        return [cell for cell in self.cells if not cell.trained or cell.missing]
+        return [cell for cell in self.cells if not cell.finished]
 
     def identify_tasks(self) -> list[Task]:
         """What is left to do where only identifiers are wanted, each once."""
@@ -154,11 +163,11 @@ def digest(dataset: Dataset, settings: object) -> str:
     return artifacts.digest_json([dataset.digest, settings])
 
 
-def _cell(home: Path, dataset: Dataset, condition: Condition, seed: int) -> GridCell:
+def _cell(home: Path, dataset: Dataset, condition: Condition, seed: int, kept: Kept) -> GridCell:
     recipe = seeded(condition.recipe, seed)
     name = f"{recipe.name}-{digest(dataset, recipe.model_dump(mode='json'))[:SHORT]}"
     identifiers = None
     if recipe.generative:
         known = digest(dataset, recipe.identifiers.model_dump(mode="json"))
         identifiers = home / f"identifiers-{known[:SHORT]}"
-    return GridCell(condition, seed, recipe, home / "runs" / name, identifiers)
+    return GridCell(condition, seed, recipe, home / "runs" / name, identifiers, kept)

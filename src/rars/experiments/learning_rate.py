@@ -25,6 +25,7 @@ from rars.errors import RarsError
 from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.experiments.design import RATE, Condition, Setting
 from rars.experiments.grid import Grid, digest
+from rars.experiments.kept import NOWHERE, Kept
 from rars.experiments.results import read_cell
 from rars.experiments.tasks import SHORT
 
@@ -106,6 +107,7 @@ class RateSearch:
     setting: Setting
     seeds: int = 1
     rates: tuple[float, ...] = ()
+    kept: Kept = NOWHERE
 
     def conditions(self, recipe: str, rates: Sequence[float]) -> list[Condition]:
         """The recipe at each rate."""
@@ -122,7 +124,7 @@ class RateSearch:
 
     def grid(self, conditions: Sequence[Condition]) -> Grid:
         """The runs they need."""
-        return Grid.of(self.home, self.dataset, conditions, range(self.seeds))
+        return Grid.of(self.home, self.dataset, conditions, range(self.seeds), self.kept)
 
     def first_rates(self, recipe: str) -> list[float]:
         """The rates given, or multiples of the size's own."""

@@ -23,6 +23,7 @@ from rars.experiments import folders, learning_rate, page
 from rars.experiments.design import Ints, Setting, Study
 from rars.experiments.findings import findings
 from rars.experiments.grid import Grid, GridCell
+from rars.experiments.kept import Kept
 from rars.experiments.learning_rate import Curve, RateSearch
 from rars.experiments.processes import Failure, Watch, run_all
 from rars.experiments.results import Results, collect
@@ -39,6 +40,7 @@ class Order:
     ``tune_seeds``  seeds of each learning rate that is tried
     ``rates``       the rates to choose from; empty: multiples of the size's own
     ``part``        the dataset's name, where the experiment is made on several
+    ``keep``        a folder of numbers that need no run (``Kept``)
     """
 
     study: Study
@@ -50,6 +52,7 @@ class Order:
     tune_seeds: int = 1
     rates: tuple[float, ...] = ()
     part: str = ""
+    keep: Path | None = None
 
     def __post_init__(self) -> None:
         if self.seeds < 1 or self.tune_seeds < 1:
@@ -89,7 +92,9 @@ class Order:
     @property
     def search(self) -> RateSearch:
         """How the learning rate is chosen."""
-        return RateSearch(self.home, self.dataset, self.setting, self.tune_seeds, self.rates)
+        return RateSearch(
+            self.home, self.dataset, self.setting, self.tune_seeds, self.rates, Kept(self.keep)
+        )
 
     @property
     def tuned(self) -> tuple[str, ...]:
@@ -109,7 +114,7 @@ class Order:
     def grid(self, setting: Setting) -> Grid:
         """The runs of the study itself."""
         conditions = self.study.conditions(setting)
-        return Grid.of(self.home, self.dataset, conditions, range(self.seeds))
+        return Grid.of(self.home, self.dataset, conditions, range(self.seeds), Kept(self.keep))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,12 +193,12 @@ def planned(order: Order) -> dict[str, Any]:
 
 
 def _planned(step: str, cell: GridCell) -> dict[str, str]:
-    state = "there" if cell.trained and not cell.missing else "to measure"
+    state = "there" if cell.finished else "to measure" if cell.trained else "to train"
     return {
         "step": step,
         "name": cell.name,
         "folder": cell.folder.name,
-        "state": state if cell.trained else "to train",
+        "state": state,
     }
 
 
@@ -296,5 +301,5 @@ def _run(cell: GridCell) -> dict[str, Any]:
         "identifiers": cell.identifiers.name if cell.identifiers else None,
         "seconds": model.get("seconds"),
         "steps": model.get("steps"),
-        "finished": cell.trained and not cell.missing,
+        "finished": cell.finished,
     }

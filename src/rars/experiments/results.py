@@ -137,9 +137,14 @@ def summarise(
 
 
 def read_cell(cell: GridCell, rule: str, dataset: Dataset) -> PerQuery | None:
-    """The stored measures of a cell, computed again from its run file; None where there are none."""
-    numbers = results_of(cell.folder, cell.condition.split, rule)
-    return None if numbers is None else read_numbers(numbers, cell.condition.split, dataset)
+    """The stored measures of a cell, computed again from its run file, or those kept; None without any."""
+    split = cell.condition.split
+    numbers = results_of(cell.folder, split, rule)
+    if numbers is None:
+        return cell.kept.find(cell.folder.name, split, rule)
+    found = read_numbers(numbers, split, dataset)
+    cell.kept.put(cell.folder.name, split, rule, found)
+    return found
 
 
 def read_numbers(numbers: Path, split: str, dataset: Dataset) -> PerQuery:

@@ -258,7 +258,7 @@ def test_settings_resolve_the_learner_s_own_defaults_and_refuse_what_they_do_not
     ):
         with pytest.raises(ValidationError):
             IdentifierSettings.model_validate(wrong)
-    with pytest.raises(RarsError, match="'magic' is none of residual-kmeans, rqvae"):
+    with pytest.raises(RarsError, match="'magic' is none of residual-kmeans, additive, rqvae"):
         IdentifierSettings.model_validate({"learner": "magic"})
     with pytest.raises(RarsError, match=r"no setting 'identifiers\.rqvae\.layers'"):
         IdentifierSettings.model_validate({"learner": "rqvae", "rqvae": {"layers": 2}})

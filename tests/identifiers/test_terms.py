@@ -154,7 +154,8 @@ def test_the_terms_of_cat_id2_are_those_of_loops(scene):
         near = -torch.cdist(step.residual(depth), book).square()
         use = torch.softmax(near, dim=1).mean(0).detach().numpy()
         expected += sum(one * np.log(one * len(use)) for one in use)
-    assert value("cluster-scale", step) == pytest.approx(expected, rel=1e-3)
+    # Codes that are used almost alike: single precision leaves a few 1e-8 of such a divergence open.
+    assert value("cluster-scale", step) == pytest.approx(expected, rel=1e-3, abs=1e-7)
 
     unit = step.rebuilt.detach() / step.rebuilt.detach().norm(dim=1, keepdim=True)
     pairs = [

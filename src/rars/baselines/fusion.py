@@ -1,8 +1,8 @@
 """Several systems as one: a weighted sum of their scores, item by item.
 
 Owns: putting scores of different systems on one scale, choosing the weights, and the system ``fusion`` of
-BM25 and dense vectors, tuned or not. Ignores measures: whoever chooses weights says what good is, and does
-so on validation queries.
+BM25 and dense vectors, tuned or not, and (if asked for) of what was relevant to similar queries. Ignores
+measures: whoever chooses weights says what good is, and does so on validation queries.
 
 Within each query and system, scores are shifted and scaled to [0, 1] over the items that the system
 returned. An item that a system did not return counts 0 there.
@@ -22,6 +22,7 @@ from pydantic import PositiveInt
 from rars.arrays import Bools, Floats
 from rars.baselines.bm25 import BM25
 from rars.baselines.dense import DENSE
+from rars.baselines.neighbours import NEIGHBOURS
 from rars.baselines.parts import Facts, Own, SystemPart
 from rars.config import Section
 from rars.data import Dataset
@@ -42,6 +43,8 @@ class FusionSettings(Section):
     """How many items of each system take part."""
     steps: PositiveInt = STEPS
     """Weights are chosen in steps of one by so many."""
+    neighbours: bool = False
+    """Whether items that were relevant to similar training queries are a third part."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,10 @@ def _check(found: Sequence[Ranked], weights: Sequence[float]) -> None:
 
 # -- the system ------------------------------------------------------------------------------------
 
-_PARTS = {"bm25": BM25, "dense": DENSE}
+
+def _parts(own: Own) -> list[SystemPart]:
+    settings: FusionSettings = own["fusion"]
+    return [BM25, DENSE, *([NEIGHBOURS] if settings.neighbours else [])]
 
 
 def _learn(
@@ -181,7 +187,7 @@ def _learn(
     """Whatever the parts learn, then their weights."""
     assert held is not None
     facts: Facts = {}
-    for part in _PARTS.values():
+    for part in (BM25, DENSE):  # neighbours look through the dense part's eyes
         facts |= part.learn(own, dataset, folder, held, seed=seed, advance=advance)
     texts: list[str] = dataset.query_texts.take(pa.array(held.queries)).to_pylist()
     settings: FusionSettings = own["fusion"]
@@ -211,15 +217,13 @@ def _open(
 def _opened(
     own: Own, dataset: Dataset, folder: Path, facts: Mapping[str, Any], advance: Advance | None
 ) -> tuple[Searcher, ...]:
-    return tuple(
-        part.open(own, dataset, folder, facts, advance=advance) for part in _PARTS.values()
-    )
+    return tuple(part.open(own, dataset, folder, facts, advance=advance) for part in _parts(own))
 
 
 FUSION = SystemPart(
     "BM25 and dense vectors added up item by item",
     FusionSettings,
-    ("fusion", *_PARTS),
+    ("fusion", "bm25", "dense"),
     _learn,
     _open,
     chooses=lambda own: True,

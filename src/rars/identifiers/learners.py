@@ -6,11 +6,20 @@ has to know it. Importing this needs no torch and no faiss: learners bring them 
 
 from __future__ import annotations
 
-from rars.identifiers import category_clusters, hierarchical, kmeans, naive, recursive, rqvae
+from rars.identifiers import (
+    additive,
+    category_clusters,
+    hierarchical,
+    kmeans,
+    naive,
+    recursive,
+    rqvae,
+)
 from rars.identifiers.learner import Learner, Scene
 
 LEARNERS: dict[str, Learner] = {
     "residual-kmeans": kmeans.LEARNER,
+    "additive": additive.LEARNER,
     "rqvae": rqvae.LEARNER,
     "hierarchical-kmeans": hierarchical.LEARNER,
     "recursive-kmeans": recursive.LEARNER,

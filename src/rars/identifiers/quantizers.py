@@ -14,6 +14,7 @@ import safetensors.numpy
 
 from rars import artifacts
 from rars.errors import RarsError
+from rars.identifiers.additive import AdditiveQuantizer
 from rars.identifiers.ball import BallQuantizer
 from rars.identifiers.category_clusters import TurnedTree
 from rars.identifiers.hierarchical import HierarchicalQuantizer, VariableTree
@@ -23,6 +24,7 @@ from rars.identifiers.residual import ResidualQuantizer
 
 QUANTIZERS: dict[str, type[Quantizer]] = {
     ResidualQuantizer.kind: ResidualQuantizer,
+    AdditiveQuantizer.kind: AdditiveQuantizer,
     BallQuantizer.kind: BallQuantizer,
     HierarchicalQuantizer.kind: HierarchicalQuantizer,
     VariableTree.kind: VariableTree,

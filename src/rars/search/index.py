@@ -4,8 +4,9 @@ Owns: ``index/v000001/`` and its followers, the pointer ``index/current.json`` t
 and what happened so far, and that an index fits its model. Ignores queries; changing a catalogue is
 ``rars.search.catalog``'s.
 
-A version holds codes and items of its catalogue, the prefix tree, categories, evidence, item vectors. It is
-written whole, then the pointer is replaced: a reader sees the old catalogue or the new one.
+A version holds codes and items of its catalogue, the prefix tree, categories, evidence, item vectors, and the
+training queries with what is relevant to them. It is written whole, then the pointer is replaced: a reader
+sees the old catalogue or the new one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from rars.model import saving
 from rars.progress import Advance
 from rars.runs import Run
 from rars.search.evidence import EvidenceIndex
+from rars.search.evidence.neighbours import JudgedQueries
 from rars.search.query_reader import QueryReader
 from rars.search.store import (
     ITEM_FILE,
@@ -62,6 +64,7 @@ class IndexVersion:
     evidence: EvidenceIndex
     items: ItemStore
     vectors: Vectors | None
+    judged: JudgedQueries | None = None
     hold: artifacts.Hold | None = None
     """Keeps the files there: some are read when they are first asked for."""
 
@@ -91,6 +94,7 @@ class IndexVersion:
                 evidence=EvidenceIndex.load(folder / "evidence", tree, verify=False),
                 items=ItemStore.open(folder),
                 vectors=Vectors.load(artifact),
+                judged=JudgedQueries.load(artifact),
                 hold=artifact.hold,
             )
             if verify:
@@ -109,6 +113,9 @@ class IndexVersion:
             raise ValueError("its vectors are not those of its items")
         if self.categories is not None and not self.categories.fits(items):
             raise ValueError("its categories are not those of its items")
+        width = None if self.vectors is None else self.vectors.segments[0].shape[1]
+        if self.judged is not None and not self.judged.fits(items, width):
+            raise ValueError("its judged queries are not those of its items")
         if not self.evidence.fits():
             raise ValueError("its evidence is not that of its items")
 
@@ -197,6 +204,7 @@ class Change:
 
     ``items``    an item file, of which the rows ``keep`` stay (None: all), and ``new`` ones follow
     ``vectors``  of the new items; None where the run keeps none
+    ``judged``   training queries, of a first version that has any; later ones keep theirs
     ``old``      the version that this one follows, if any
     """
 
@@ -208,6 +216,7 @@ class Change:
     keep: Bools | None = None
     new: pa.Table | None = None
     old: IndexVersion | None = None
+    judged: JudgedQueries | None = None
 
 
 def write_version(run: Run, change: Change, *, advance: Advance | None = None) -> str:
@@ -227,6 +236,7 @@ def write_version(run: Run, change: Change, *, advance: Advance | None = None) -
         evidence.save(draft.folder / "evidence")
         _save_categories(draft, change.categories)
         _save_vectors(draft, f"vectors-{name[1:]}", change)
+        _save_judged(draft, change)
         draft.meta.update(digests(run), items=tree.n_items, action=change.action)
     old = None if change.old is None else change.old.name
     added = tree.n_items if old is None else 0 if change.new is None else change.new.num_rows
@@ -270,13 +280,15 @@ def build_index(run: Run, *, advance: Advance | None = None) -> str:
     categories = None
     if ready.architecture.categories:
         categories = category_tree(dataset, identifiers, run.recipe())
-    vectors = None
-    if QueryReader.of(ready, identifiers).embeds:
+    vectors = judged = None
+    reader = QueryReader.of(ready, identifiers)
+    if reader.embeds:
+        judged = JudgedQueries.of(dataset, reader.vectors)
         frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
         vectors = identifiers.item_space(frozen, lambda: item_texts(dataset).to_pylist())
     items = dataset.item_store.source
     assert isinstance(items, Path)  # a run keeps the folder of its dataset
-    change = Change("build", identifiers, categories, items, vectors)
+    change = Change("build", identifiers, categories, items, vectors, judged=judged)
     with locks.held(run.folder):
         return write_version(run, change, advance=advance)
 
@@ -319,6 +331,14 @@ def _save_vectors(draft: artifacts.Draft, name: str, change: Change) -> None:
     empty = np.zeros((0, old.vectors.segments[0].shape[1]), dtype=np.float32)
     new = empty if change.vectors is None else change.vectors
     save_vectors(draft, name, new, old.vectors, places[places >= 0], old.folder)
+
+
+def _save_judged(draft: artifacts.Draft, change: Change) -> None:
+    judged = change.judged
+    if judged is None and change.old is not None and change.old.judged is not None:
+        judged = change.old.judged.moved(origin(change))
+    if judged is not None:
+        judged.save(draft)
 
 
 def _save_categories(draft: artifacts.Draft, categories: CategoryTree | None) -> None:

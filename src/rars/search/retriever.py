@@ -506,6 +506,7 @@ class Retriever:
                 [plans[row].text for row in rows],
                 [plans[row].language for row in rows],
                 partial(sentences.of, rows) if self.reader.embeds else None,
+                self.index.judged,
             )
             kinds = rule.evidence if guides else {EXPLAINING: 1.0}
             for row, its in zip(rows, weigh(asked, kinds, bound=rule.bound), strict=True):

@@ -10,7 +10,8 @@ all that a search does differently, so a new one needs no change elsewhere.
 ar         the model alone, S_AR (mask 0000)
 all        the paper's compatibility f at every depth (1111), lambda_comp = 2
 0110       f at the depths marked 1, with the settings of ``all``
-hybrid     BM25, dense similarity and f in one weighted sum, with weights chosen on validation queries
+hybrid     BM25, dense similarity, f and judged neighbours in one weighted sum, weights chosen on
+           validation queries
 =========  ========================================================================================
 """
 
@@ -86,6 +87,8 @@ class HybridSettings(Section):
     dense: float = Field(0.4, ge=0)
     paper: float = Field(0.2, ge=0)
     """Of f, the paper's compatibility."""
+    neighbours: float = Field(0.0, ge=0)
+    """Of what was relevant to similar training queries, over its maximum for the query."""
     weight: float = Field(5.0, ge=0)
     """lambda: how much the sum counts beside the model's log-probability."""
     prior: float = Field(1.0, ge=0)
@@ -107,7 +110,13 @@ def _hybrid(settings: HybridSettings, depth: int) -> Rule:
         "hybrid",
         (True,) * depth,
         settings.weight,
-        {"bm25": settings.bm25, "f": settings.paper, "dense": settings.dense},
+        {
+            "bm25": settings.bm25,
+            "f": settings.paper,
+            "dense": settings.dense,
+            # Asked for only where it counts: an answer need not wait for what is thrown away.
+            **({"neighbours": settings.neighbours} if settings.neighbours else {}),
+        },
         prior=settings.prior,
         bound=settings.bound,
         routed=False,

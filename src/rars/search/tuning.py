@@ -2,9 +2,10 @@
 
 Owns: the small grid and what counts as better. Test queries are never looked at.
 
-First the weights of the parts: what orders items best by evidence alone, without the model. Then, with these,
-how much evidence counts beside the model, how much of a prior over identifiers is left beside dense evidence,
-and whether prefixes are scored by bounds or by sums. Better is a higher mean of nDCG@10 and Recall@100.
+First the weights of the parts: what orders items best by evidence alone, without the model; then, beside
+these, how much it counts what was relevant to similar training queries. Then, with all of them, how much
+evidence counts beside the model, how much of a prior over identifiers is left beside dense evidence, and
+whether prefixes are scored by bounds or by sums. Better is a higher mean of nDCG@10 and Recall@100.
 
 A catalogue without judged validation queries is asked pseudo-queries, each made of one item's own words: an
 easy known-item search, which tells evidence that works from a model that knows little.
@@ -28,7 +29,7 @@ from rars.progress import Advance
 from rars.search.evidence.languages import language_of
 from rars.search.evidence.parts import AskedOf, weigh
 from rars.search.retriever import Retriever, store_hybrid
-from rars.search.rules import HybridSettings
+from rars.search.rules import HybridSettings, plan
 from rars.systems import Categories, Query, Ranked, rank
 from rars.training import pseudo
 
@@ -46,6 +47,8 @@ SHARES = (
 )
 """BM25 and dense."""
 PAPER = (0.0, 0.1, 0.2, 0.4)
+NEIGHBOURS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8)
+"""Where there are judged training queries."""
 WEIGHTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 PRIORS = (1.0, 0.5)
 """Where the model has a prior over identifiers."""
@@ -92,7 +95,9 @@ def choose_hybrid(
     paper = PAPER if judged else (usual.paper,)
     bounds = (True, False) if judged else (True,)
     priors = PRIORS if judged and retriever.measure is not None else (usual.prior,)
-    total = len(SHARES) * len(paper) + len(priors) * len(bounds) * len(WEIGHTS)
+    remembered = judged and retriever.index.judged is not None and retriever.reader.embeds
+    neighbours = NEIGHBOURS if remembered else ()
+    total = len(SHARES) * len(paper) + len(neighbours) + len(priors) * len(bounds) * len(WEIGHTS)
     tried: list[tuple[float, HybridSettings]] = []
 
     def best(candidates: Iterator[tuple[HybridSettings, Ranked]]) -> HybridSettings:
@@ -104,7 +109,11 @@ def choose_hybrid(
                 advance(len(tried), total)
         return max(found, key=lambda pair: pair[0])[1]
 
-    weights = best(_by_evidence(retriever, asked.queries, paper))
+    parts = _parts(retriever, asked.queries)
+    weights = best(_by_evidence(retriever, parts, _mixes(retriever, paper)))
+    if neighbours:
+        further = [weights.model_copy(update={"neighbours": one}) for one in neighbours]
+        weights = best(_by_evidence(retriever, parts, further))
     beams = [
         weights.model_copy(update={"prior": p, "bound": b}) for p, b in product(priors, bounds)
     ]
@@ -145,25 +154,35 @@ def _check_catalogue(retriever: Retriever, dataset: Dataset) -> None:
         )
 
 
-def _by_evidence(
-    retriever: Retriever, queries: Sequence[Query], paper: Sequence[float]
-) -> Iterator[tuple[HybridSettings, Ranked]]:
-    """Every mix of parts, and the items in the order of that evidence."""
+def _mixes(retriever: Retriever, paper: Sequence[float]) -> list[HybridSettings]:
+    """Every mix of BM25, dense vectors and f."""
     shares: Sequence[tuple[float, float]] = SHARES
     if retriever.index.vectors is None or not retriever.reader.embeds:
         shares = [(1.0, 0.0)]
-    parts = _parts(retriever, queries)
+    return [
+        HybridSettings(bm25=bm25, dense=dense, paper=f)
+        for (bm25, dense), f in product(shares, paper)
+    ]
+
+
+def _by_evidence(
+    retriever: Retriever,
+    parts: Sequence[dict[str, Points]],
+    mixes: Sequence[HybridSettings],
+) -> Iterator[tuple[HybridSettings, Ranked]]:
+    """Each mix, and the items in the order of its evidence."""
     order = retriever.tree.order
-    for (bm25, dense), f in product(shares, paper):
-        by_name = {"bm25": bm25, "dense": dense, "f": f}
+    for mix in mixes:
+        weights = plan("hybrid", retriever.tree.depth, {"hybrid": mix}).evidence
         lists, scores = [], []
         for row in parts:
-            total = np.sum([by_name[name] * values for name, values in row.items()], axis=0)
+            known = [weight * row[name] for name, weight in weights.items() if name in row]
+            total = np.sum(known, axis=0)
             best = np.argpartition(-total, min(_K, len(total) - 1))[:_K]
             best = best[np.argsort(-total[best], kind="stable")]
             lists.append(order[best])
             scores.append(total[best])
-        yield HybridSettings(bm25=bm25, dense=dense, paper=f), Ranked.of_lists(lists, scores)
+        yield mix, Ranked.of_lists(lists, scores)
 
 
 def _parts(retriever: Retriever, queries: Sequence[Query]) -> list[dict[str, Points]]:
@@ -175,10 +194,12 @@ def _parts(retriever: Retriever, queries: Sequence[Query]) -> list[dict[str, Poi
         texts,
         [None if query.locale is None else language_of(query.locale) for query in queries],
         (lambda: retriever.reader.vectors(texts)) if retriever.reader.embeds else None,
+        retriever.index.judged,
     )
+    every = plan("hybrid", retriever.tree.depth, {"hybrid": HybridSettings(neighbours=1.0)})
     return [
         {name: part.dense().astype(np.float32) for name, _, part in one.parts}
-        for one in weigh(asked, {"bm25": 1.0, "f": 1.0, "dense": 1.0})
+        for one in weigh(asked, dict.fromkeys(every.evidence, 1.0))
     ]
 
 

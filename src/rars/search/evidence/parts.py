@@ -19,6 +19,7 @@ from rars.config import part
 from rars.errors import RarsError
 from rars.search.evidence.evidence import Evidence, combine
 from rars.search.evidence.index import EvidenceIndex
+from rars.search.evidence.neighbours import JudgedQueries, neighbours_of
 from rars.search.store import Vectors
 
 
@@ -29,6 +30,7 @@ class AskedOf:
     ``texts``, ``languages``  of the queries; a language is None where any may be meant
     ``embed``                 makes their sentence vectors (n, dim), in the space of ``vectors``; None where
                               nothing does
+    ``judged``                the training queries and what is relevant to them; None without any
     """
 
     index: EvidenceIndex
@@ -36,6 +38,7 @@ class AskedOf:
     texts: Sequence[str]
     languages: Sequence[str | None]
     embed: Callable[[], Points] | None = None
+    judged: JudgedQueries | None = None
 
 
 @dataclass(frozen=True)
@@ -62,10 +65,15 @@ def _dense(asked: AskedOf) -> Sequence[Evidence] | None:
     return [Evidence.from_dense(asked.index.ancestry, row) for row in scores]
 
 
+def _neighbours(asked: AskedOf) -> Sequence[Evidence] | None:
+    return neighbours_of(asked.judged, asked.embed, asked.index.ancestry)
+
+
 EVIDENCE: dict[str, EvidencePart] = {
     "f": EvidencePart("the paper's compatibility: attributes and rare words", _compatibility),
     "bm25": EvidencePart("BM25, divided by its maximum for the query", _bm25),
     "dense": EvidencePart("inner products of sentence vectors", _dense),
+    "neighbours": EvidencePart("what was relevant to similar training queries", _neighbours),
 }
 """Every kind of evidence by its name."""
 

@@ -23,12 +23,14 @@ KINDS = {
     "measure": "measure",
     "bm25": "word",
     "rare": "rare word",
+    "neighbour": "similar query",
 }
 _PAIR = re.compile(rf"[{CJK}]{{2}}")
 PARTS = {
     "bm25": "words in common (BM25)",
     "f": "attributes and rare words (f)",
     "dense": "similar meaning (dense)",
+    "neighbours": "relevant to similar queries (neighbours)",
 }
 
 

@@ -73,7 +73,8 @@ def _show_learned(payload: dict[str, Any]) -> None:
             f"nDCG@100 on validation queries {100 * before:.1f} before, {100 * after:.1f} after."
         )
     if weights:
-        console.show(f"  weights: BM25 {weights[0]:.1f}, dense {weights[1]:.1f}.")
+        named = zip(("BM25", "dense", "neighbours"), weights, strict=False)
+        console.show(f"  weights: {', '.join(f'{name} {one:.1f}' for name, one in named)}.")
 
 
 def plot(

@@ -1,10 +1,11 @@
 """What a catalogue looks like to a retriever, so that the bundled shop can be held against real ones.
 
 ``python -m benchmarks.realism DIR ...`` prints, for each dataset folder: how alike its titles are, how its
-vocabulary grows, what is missing, how queries and catalogue share words, how skewed brands and categories
-are, what BM25 and dense vectors (``use``) find alone and together, what residual k-means identifiers (4 x 256)
-lose of the vectors' recall, and how many queries branch at the first code. Without a folder it makes the demo
-shop at realism 0 and at its own, in each language.
+vocabulary grows, what is missing, how queries and catalogue share words, how skewed brands are, what BM25 and
+dense vectors (``use``) find alone and together, what residual k-means identifiers (4 x 256) lose of the
+vectors' recall, and how many queries branch at the first code. Nothing is learned from judgments, so the
+figures are of all judged queries, unless ``--split`` names some. Without a folder, demo shops are made: tidy
+and at the default realism, in each language.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ import pyarrow.compute as pc
 from rars import Recipe
 from rars.analysis import ambiguity
 from rars.analysis.health import untrained
-from rars.arrays import Ints
+from rars.arrays import Bools, Ints
 from rars.baselines import Bm25
 from rars.data import Dataset
+from rars.data.schema import SPLITS
+from rars.data.shop import LOCALES, make_shop
+from rars.data.shop.realism import DEFAULT
 from rars.data.words import words
 from rars.identifiers import cached_vectors, item_vectors, learn_identifiers, shared_embedder
 from rars.identifiers.nearest import nearest
-
 from rars.systems import Ranked
 from rars.tree import PrefixTree
 
@@ -39,7 +42,7 @@ SAMPLE = 2_000
 """Titles whose nearest title is looked for, among all."""
 
 
-def measure(data: Dataset, split: str = "test") -> dict[str, float]:
+def measure(data: Dataset, split: str) -> dict[str, float]:
     """All figures of one dataset; shares are per cent."""
     columns = data.items(["title", "text", "brand", "color", "category"]).to_pydict()
     titles = [words(text or "") for text in columns["title"]]
@@ -142,12 +145,12 @@ def _queries(data: Dataset, split: str, documents: Sequence[set[str]]) -> dict[s
     }
 
 
-def _hits(found: Ranked, row: Ints, item: Ints) -> np.ndarray:
+def _hits(found: Ranked, row: Ints, item: Ints) -> Bools:
     sets = [set(found.row(place)[0].tolist()) for place in range(int(row.max()) + 1)]
     return np.array([one in sets[place] for place, one in zip(row, item, strict=True)])
 
 
-def _recall(hit: np.ndarray, row: Ints) -> float:
+def _recall(hit: Bools, row: Ints) -> float:
     return 100 * float((np.bincount(row, hit) / np.bincount(row)).mean())
 
 
@@ -177,10 +180,28 @@ def _found(data: Dataset, split: str) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Figures of catalogues, real or made.")
     parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--split", choices=SPLITS, help="of these queries alone")
     options = parser.parse_args()
-    found = {str(one): measure(Dataset.load(one)) for one in options.folders}
+    with TemporaryDirectory() as home:
+        folders = options.folders or _shops(Path(home))
+        found = {}
+        for folder in folders:
+            data = Dataset.load(folder)
+            if options.split is None:
+                data = data.with_split(np.full(data.n_queries, SPLITS.index("test")))
+            found[folder.name] = measure(data, options.split or "test")
+    print(" " * 38, *(f"{name[:10]:>10}" for name in found))
     for name in next(iter(found.values())):
         print(f"{name:38}", *(f"{one[name]:10.2f}" for one in found.values()))
+
+
+def _shops(home: Path) -> list[Path]:
+    made = []
+    for locale in LOCALES:
+        for dial in (0.0, DEFAULT):
+            made.append(home / f"{locale}-{dial:g}")
+            make_shop(made[-1], size="demo", locale=locale, realism=dial)
+    return made
 
 
 if __name__ == "__main__":

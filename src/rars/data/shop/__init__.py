@@ -1,8 +1,8 @@
 """The bundled shop: a generated catalogue that behaves like a real one, in three languages.
 
 Facts come first (``world``, ``facts``), language second (``lexicon``, ``items``, ``asking``); grades follow
-from the facts alone (``grading``). A dial makes it as untidy as real ones are (``realism``). What there is and how it is called are data: the files in ``words``. No
-network, no licence questions, any size.
+from the facts alone (``grading``). One dial makes it as untidy as real shops are (``realism``). What there is
+and how it is called are data: the files in ``words``. No network, no licence questions, any size.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from rars.data.shop.realism import TIDY, Realism
 from rars.data.shop.themes import NO_THEME, themes
 from rars.data.shop.world import World, world
 
-
 LONG_TAIL = ("theme", "number")
 """Attributes that only some products have."""
 
@@ -72,7 +71,9 @@ def attributes(
             shown[offsets[rows] + place] = column
     item = np.repeat(np.arange(len(facts)), np.diff(offsets))
     entry = np.arange(offsets[-1]) - offsets[item]
-    there = np.not_equal(shown, None) & filled(seed, start + item, entry, realism.empty)
+    there = np.array([one is not None for one in shown]) & filled(
+        seed, start + item, entry, realism.empty
+    )
     keys, shown = keys[there], shown[there]
     offsets[1:] = np.cumsum(np.bincount(item[there], minlength=len(facts)))
     return pa.MapArray.from_arrays(

@@ -42,8 +42,8 @@ class Facts:
 
     Shapes: ``leaf``, ``brand``, ``line``, ``features`` are (items,); ``values`` is (items, MAX_FIELDS)
     and holds, for each field of the item's leaf, the position of its value in ``Field.values``. Bit k of
-    ``features`` says whether the item has the leaf's feature k. ``root`` is the position of the product's first
-    offer, ``theme`` the product's theme, ``numbered`` whether its offers print a number.
+    ``features`` says whether the item has the leaf's feature k. ``root`` is the position of the product's
+    first offer, ``theme`` the product's theme, ``numbered`` whether its offers print a number.
     """
 
     leaf: npt.NDArray[np.int16]

@@ -30,7 +30,7 @@ def with_gaps(column: pa.Array, name: str, seed: int, start: int, share: float) 
 
 
 def filled(seed: int, positions: Longs, entries: Longs, share: float) -> Bools:
-    """Which attributes are there: ``positions`` are those of the items, ``entries`` of each within its item."""
+    """Which attributes are there, by the positions of their items and their own among their item's."""
     if share == 0:
         return np.ones(len(positions), dtype=bool)
     careless = uniforms(key(seed, "careless"), positions) * min(1.0, ATTRIBUTES * share)

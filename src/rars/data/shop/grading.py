@@ -118,7 +118,7 @@ def judge(
         if len(substitute) < 3:
             exact = draw.some(known.of(EXACT), much(7 + draw.below(6), 1))
     else:
-        own = pool(much(7 + draw.below(8), 1))
+        own = pool(much(4 + draw.below(6), 1))
         exact, substitute = own.of(EXACT), own.of(SUBSTITUTE)
     beside = draw.some(known.of(COMPLEMENT), much(1 + draw.below(3)))
     if complements < 1 and len(exact) + len(substitute) > 1 and draw.chance(1 - complements):

@@ -1,8 +1,8 @@
 """Which items meet a condition, as bits that are kept.
 
-Owns: for a leaf and a condition, one bit per item of the leaf (in the order of ``Facts.rows_of``), made by one
-pass over that leaf and kept while there is room; and the exact items and substitutes of a query by operations
-on these bits. With conditions c_1 .. c_n,
+Owns: for a leaf and a condition, one bit per item of the leaf (in the order of ``Facts.rows_of``), made by
+one pass over that leaf and kept while there is room; and the exact items and substitutes of a query by
+operations on these bits. With conditions c_1 .. c_n,
 
     exact = c_1 & .. & c_n        substitutes = OR over i of (not c_i) & AND over j != i of c_j
 
@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rars.arrays import Bools
 from rars.data.shop.facts import Facts, Rows
 from rars.data.shop.intents import Condition, Intent
 from rars.data.shop.meeting import meets

@@ -45,7 +45,7 @@ ALIAS_SHARE = 0.05
 """How often a description gives away what else people call the thing."""
 MOST_SENTENCES = 4
 NUMBER_TITLE_SHARE, THEME_TITLE_SHARE = 0.85, 0.75
-"""How often an offer's title tells the number of its product, and its theme; the description tells the others' themes."""
+"""How often a title tells the number of its product, and its theme; else its description tells the theme."""
 
 _PATTERNS = np.cumsum(PATTERN_WEIGHTS)
 
@@ -126,7 +126,7 @@ NO_TAIL = Tail()
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """Which facts titles mention: ``fields`` and ``features`` are (items, of the leaf), the others (items,)."""
+    """Which facts titles mention: ``fields`` and ``features`` are (items, of the leaf), others (items,)."""
 
     second_name: Bools
     brand: Bools
@@ -313,7 +313,7 @@ def _draws(seed: int, places: npt.NDArray[np.integer], root: Rows) -> Doubles:
     draws = uniform_table(_streams(seed), places)
     copies = np.flatnonzero(root != places)
     if len(copies):
-        own = own_words(seed, places[copies], _COLUMNS)
+        own = own_words(seed, places[copies].astype(np.int64), _COLUMNS)
         draws[copies] = np.where(own, draws[copies], uniform_table(_streams(seed), root[copies]))
     return draws
 

@@ -92,7 +92,7 @@ def make_shop(
     ``size`` is ``tiny``, ``small``, ``demo`` or a number of items. The same size, locale and seed give the
     same bytes; a larger shop of the same seed begins with the same items. ``complements`` is the share of
     queries of which complements are judged (those with a single other positive always are). ``realism``, from
-    0 to 1, makes the shop as untidy as real ones are; left out, it is the size's own, and complements follow it.
+    0 to 1, makes the shop as untidy as real ones are; left out, it is the size's own. Complements follow it.
 
     >>> from tempfile import TemporaryDirectory
     >>> from rars.data import Dataset

@@ -1,7 +1,7 @@
 """Numbers of products: long-tail words that name one product each.
 
 Owns: the number of a root, and how people type it. The map from roots to numbers is one to one: a root times
-a number prime to M, modulo M = 26 * 26 * 100,000, written as two letters and five digits in one of three ways.
+a number prime to M, modulo M = 26 * 26 * 100,000, written as two letters and five digits, in three ways.
 """
 
 from __future__ import annotations

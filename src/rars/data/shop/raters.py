@@ -1,7 +1,7 @@
 """Raters: people who judge, more of one query than of another, and now and then wrongly.
 
-Owns: how many items of a query are judged relative to the usual number, exp(s z - s^2 / 2) with z normal and s
-the unevenness (its mean is 1), and grades that are one step off. Ignores the rule (``grading``).
+Owns: how many items of a query are judged relative to the usual number, exp(s z - s^2 / 2) with z normal and
+s the unevenness (its mean is 1), and grades that are one step off. Ignores the rule (``grading``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST = 6.0
 """No query is judged more thoroughly than so many others."""
 
 NEXT = {EXACT: SUBSTITUTE, SUBSTITUTE: EXACT, COMPLEMENT: IRRELEVANT, IRRELEVANT: SUBSTITUTE}
-"""What a rater takes a grade for who is one step off; only a thing of the same kind is taken for a substitute."""
+"""What a rater who is one step off takes a grade for; only things of the same kind become substitutes."""
 
 
 def effort(uneven: float, draw: Draw) -> float:

@@ -1,15 +1,17 @@
 """One dial between a tidy shop and a real one, and what it turns.
 
-Owns: the shares of items, titles, queries and judgments that each kind of untidiness touches, all in proportion
-to the dial. Ignores what the untidiness is: each kind is a part of its own.
+Owns: the shares of items, titles, queries and judgments that each kind of untidiness touches, in proportion
+to the dial up to all of them. Ignores what the untidiness is: each kind is a part of its own.
 
 ======================  ====================================================================================
 ``families``            copies: other offers of a product that is there already
 ``themes``, ``numbers`` the long tail of words: themes, numbers of products
 ``offers``              abbreviated, shouted, cut and padded titles; slips in them
 ``gaps``                missing descriptions, brands, colors and attributes
+``items``               words of other themes in descriptions
 ``facts``               the skew of categories and brands
-``intents``, ``asking`` queries that name one product; slips in queries
+``intents``, ``asking`` queries that name one product or ask for more; slips in queries
+``pooling``             judgments of what an engine has shown
 ``raters``              how much is judged, how often a grade is one step off
 ======================  ====================================================================================
 """
@@ -84,11 +86,11 @@ ALL = Realism(
     stuffed=1.4,
     empty=0.08,
     skew=1.1,
-    named=1.2,
+    named=1.4,
     specific=1.0,
     slips=0.1,
     pooled=2.0,
     uneven=1.6,
-    misjudged=0.12,
+    misjudged=0.08,
     beside=1.9,
 )

@@ -1,8 +1,8 @@
 """Themes: the long tail of what products show or whom they are for.
 
-Owns: reading ``words/themes.toml``; which themes a leaf's products have (motifs on decorated goods, circles of
-people and occasions otherwise), and how titles, descriptions and people say them. Ignores which products have
-one (``facts``).
+Owns: reading ``words/themes.toml``; which themes a leaf's products have (motifs on decorated goods, circles
+of people and occasions otherwise), and how titles, descriptions and people say them. Ignores which products
+have one (``facts``).
 """
 
 from __future__ import annotations

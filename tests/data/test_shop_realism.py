@@ -22,7 +22,7 @@ from rars.data.shop.draws import Draw, key, uniforms
 from rars.data.shop.facts import Facts, make_facts
 from rars.data.shop.families import roots
 from rars.data.shop.gaps import FIELDS, filled, with_gaps
-from rars.data.shop.grading import EXACT, SUBSTITUTE, grade, misses, truth
+from rars.data.shop.grading import EXACT, SUBSTITUTE, Query, grade, judge, misses, truth
 from rars.data.shop.index import Index
 from rars.data.shop.intents import draw_intent
 from rars.data.shop.items import item_rows, told
@@ -341,7 +341,8 @@ def test_a_pool_shows_what_titles_tell() -> None:
     for _ in range(300):
         intent = draw_intent(FACTS, draw, Realism.at(DEFAULT))
         known = truth(intent, index, draw)
-        pool = shown(intent, "mug", FACTS, known, 10, lexicon("en"), 2, draw)
+        query = Query("mug", intent, known)
+        pool = shown(query, FACTS, 10, lexicon("en"), 2, draw)
         assert len(np.unique(pool.rows)) == len(pool.rows) <= 10
         assert np.array_equal(pool.grades, grade(intent, FACTS, pool.rows))
         assert pool.grades[0] == EXACT
@@ -368,7 +369,7 @@ def test_raters_err_in_their_share_and_never_on_strangers() -> None:
     before, after, near = [], [], []
     for _ in range(300):
         intent = draw_intent(FACTS, draw)
-        judged = make.judge(intent, FACTS, truth(intent, index, draw), draw)
+        judged = judge(Query("mug", intent, truth(intent, index, draw)), FACTS, draw)
         kin = FACTS.leaf[judged.rows] == intent.leaf
         found = misjudged(judged, kin, 0.2, draw)
         assert found.rows is judged.rows

@@ -51,6 +51,15 @@ class Graded:
         return Graded(rows.astype(np.int32), grades.astype(np.int8))
 
 
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A text, what it means, and the positives that are known of it."""
+
+    text: str
+    intent: Intent
+    known: Graded
+
+
 Pool = Callable[[int], Graded]
 """So many exact items and substitutes of a query."""
 
@@ -91,9 +100,8 @@ def truth(intent: Intent, index: Index, draw: Draw) -> Graded:
 
 
 def judge(
-    intent: Intent,
+    query: Query,
     facts: Facts,
-    known: Graded,
     draw: Draw,
     complements: float = 1.0,
     effort: float = 1.0,
@@ -105,6 +113,7 @@ def judge(
     judged relative to the usual number (one exact item always is). ``pool`` says which items of the query's
     own leaf are judged; left out, they are drawn at random.
     """
+    intent, known = query.intent, query.known
 
     def much(count: int, least: int = 0) -> int:
         return max(least, round(effort * count))

@@ -2,7 +2,8 @@
 
 Owns: sizes, splits, uniqueness of query texts, the order of writing. The tables ``truth`` (the positives
 of each query) and ``intents`` (what each query means) are written beside the three of every dataset.
-Memory holds the facts of all items (14 bytes each) and one chunk of texts.
+Memory holds the facts of all items (19 bytes each, and as many while they are joined), an index over them,
+and one chunk of texts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rars.data.schema import JUDGMENTS
 from rars.data.shop.asking import ask
 from rars.data.shop.draws import Draw, key, uniforms
 from rars.data.shop.facts import Facts, make_facts
-from rars.data.shop.grading import Graded, judge, truth
+from rars.data.shop.grading import Graded, Query, judge, truth
 from rars.data.shop.index import Index
 from rars.data.shop.intents import Intent, draw_intent, intent_rows
 from rars.data.shop.items import item_rows
@@ -66,15 +67,6 @@ SIZES = {
     "small": Size("small", 2_000, 500, 100),
     "demo": Size("demo", 10_000, 3_000, 600),
 }
-
-
-@dataclass(frozen=True)
-class Query:
-    """A text and what it means."""
-
-    text: str
-    intent: Intent
-    known: Graded
 
 
 def make_shop(
@@ -167,6 +159,7 @@ def _write_queries(
     ids = [f"Q{i:06d}" for i in range(count)]
     splits = with_validation(ids, _splits(seed, size))
     queries = _queries(facts, words, seed, count, realism)
+    raters = _Raters(facts, words, seed, complements, realism)
     for start in range(0, count, QUERY_BLOCK):
         block = ids[start : start + QUERY_BLOCK]
         made = [next(queries) for _ in block]
@@ -182,36 +175,37 @@ def _write_queries(
                 }
             ),
         )
-        judged = [
-            _judged(query, facts, words, seed, Draw(key(seed, "judge", name)), complements, realism)
-            for name, query in zip(block, made, strict=True)
-        ]
+        judged = [raters.judge(name, query) for name, query in zip(block, made, strict=True)]
         writer.add("judgments", _pairs(block, judged))
         writer.add("truth", _pairs(block, [query.known for query in made]))
         writer.add("intents", _intents(block, [query.intent for query in made], words))
         report(size.items + start + len(block), size.items + count)
 
 
-def _judged(
-    query: Query,
-    facts: Facts,
-    words: Lexicon,
-    seed: int,
-    draw: Draw,
-    complements: float,
-    realism: Realism,
-) -> Graded:
-    def pool(count: int) -> Graded:
-        intent, text, known = query.intent, query.text, query.known
-        return shown(intent, text, facts, known, count, words, seed, draw)
+@dataclass(frozen=True)
+class _Raters:
+    """Who judges the queries of a shop, and how."""
 
-    pooled = pool if realism.pooled > 0 and draw.chance(realism.pooled) else None
-    work = effort(realism.uneven, draw)
-    judged = judge(query.intent, facts, query.known, draw, complements, work, pooled)
-    if realism.misjudged == 0:
-        return judged
-    kin = facts.leaf[judged.rows] == query.intent.leaf
-    return misjudged(judged, kin, realism.misjudged, draw)
+    facts: Facts
+    words: Lexicon
+    seed: int
+    complements: float
+    realism: Realism
+
+    def judge(self, name: str, query: Query) -> Graded:
+        """The judgments of the query with this id."""
+        draw = Draw(key(self.seed, "judge", name))
+
+        def pool(count: int) -> Graded:
+            return shown(query, self.facts, count, self.words, self.seed, draw)
+
+        pooled = pool if self.realism.pooled > 0 and draw.chance(self.realism.pooled) else None
+        work = effort(self.realism.uneven, draw)
+        judged = judge(query, self.facts, draw, self.complements, work, pooled)
+        if self.realism.misjudged == 0:
+            return judged
+        kin = self.facts.leaf[judged.rows] == query.intent.leaf
+        return misjudged(judged, kin, self.realism.misjudged, draw)
 
 
 def _queries(

@@ -17,8 +17,8 @@ import numpy as np
 from rars.arrays import Bools
 from rars.data.shop.draws import Draw, uniforms
 from rars.data.shop.facts import Facts
-from rars.data.shop.grading import EXACT, SUBSTITUTE, Graded
-from rars.data.shop.intents import Condition, Intent
+from rars.data.shop.grading import EXACT, SUBSTITUTE, Graded, Query
+from rars.data.shop.intents import Condition
 from rars.data.shop.items import Told, told
 from rars.data.shop.lexicon import Lexicon
 from rars.data.shop.meeting import meets
@@ -34,23 +34,15 @@ LOOKED_AT = 200
 """An engine looks at so many items of a grade at most."""
 
 
-def shown(
-    intent: Intent,
-    text: str,
-    facts: Facts,
-    known: Graded,
-    count: int,
-    words: Lexicon,
-    seed: int,
-    draw: Draw,
-) -> Graded:
+def shown(query: Query, facts: Facts, count: int, words: Lexicon, seed: int, draw: Draw) -> Graded:
     """The exact items and substitutes of a query that an engine shows first; the best exact one always."""
+    intent, known = query.intent, query.known
     groups = [(draw.some(known.of(grade), LOOKED_AT), grade) for grade in (EXACT, SUBSTITUTE)]
     found = Graded.joined(*groups)
     titles = told(facts, found.rows, intent.leaf, seed)
     score = NOISE * uniforms(int(draw.uniform() * 2**53), np.arange(len(found.rows)))
     score -= LENGTH * titles.count()
-    called = _called(intent, text, words)
+    called = _called(query, words)
     if called is not None:
         score += titles.second_name == called
     for condition in intent.conditions:
@@ -64,10 +56,10 @@ def shown(
     return Graded(found.rows[order], found.grades[order])
 
 
-def _called(intent: Intent, text: str, words: Lexicon) -> bool | None:
+def _called(query: Query, words: Lexicon) -> bool | None:
     """Whether the query uses the second name of its category; None if it uses neither."""
-    names = [same_text(name.text) for name in words.leaves[intent.leaf].names[:2]]
-    asked = same_text(text)
+    names = [same_text(name.text) for name in words.leaves[query.intent.leaf].names[:2]]
+    asked = same_text(query.text)
     return next((place == 1 for place, name in enumerate(names) if name in asked), None)
 
 

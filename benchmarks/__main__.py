@@ -13,6 +13,7 @@ BENCHMARKS = (
     "projection",
     "shop",
     "shop_bm25",
+    "realism",
     "training",
     "recipes",
     "evidence",

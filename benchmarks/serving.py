@@ -80,7 +80,7 @@ def _trained(home: Path) -> Path:
     from rars.data.shop import make_shop
     from rars.pipeline import train
 
-    make_shop(home / "shop", size="demo")
+    make_shop(home / "shop", size="demo", realism=0)  # as its figures in the documents
     train(Dataset.load(home / "shop"), Recipe.resolve("practical", size="tiny"), home / "trained")
     return home / "trained"
 

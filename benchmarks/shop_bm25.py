@@ -1,9 +1,9 @@
 """How far plain BM25 gets on the bundled shop, in each language.
 
-``python -m benchmarks.shop_bm25 [--size demo]`` makes a shop in a temporary folder, indexes title, brand,
-color and description of the whole catalogue (k1 1.2, b 0.75, no stemming), and prints Recall@100 over the
-judged positives (E, S, C) of the test queries, by grade, and the share of positives that have no word in
-common with their query. A shop that is worth learning on leaves BM25 somewhere in the middle.
+``python -m benchmarks.shop_bm25 [--size demo] [--realism 0]`` makes a shop in a temporary folder, indexes
+title, brand, color and description of the whole catalogue (k1 1.2, b 0.75, no stemming), and prints
+Recall@100 over the judged positives (E, S, C) of the test queries, by grade, and the share of positives that
+have no word in common with their query. A shop that is worth learning on leaves BM25 somewhere in the middle.
 """
 
 from __future__ import annotations
@@ -80,12 +80,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Recall@100 of BM25 on the bundled shop.")
     parser.add_argument("--size", default="demo", help="tiny, small, demo or a number of items")
     parser.add_argument("--seed", type=int, default=0, help="seed of the shop")
+    parser.add_argument(
+        "--realism", type=float, help="of the shop, 0 to 1; the size's own if left out"
+    )
     options = parser.parse_args()
     print("locale  Recall@100       E       S       C  no shared word  positives/query")
     for locale in LOCALES:
         with TemporaryDirectory() as home:
-            make_shop(Path(home) / "shop", size=options.size, locale=locale, seed=options.seed)
-            result = measure(Dataset.load(Path(home) / "shop"))
+            shop = Path(home) / "shop"
+            make_shop(
+                shop, size=options.size, locale=locale, seed=options.seed, realism=options.realism
+            )
+            result = measure(Dataset.load(shop))
         grades = "  ".join(f"{share:6.3f}" for share in result.by_grade.values())
         print(
             f"{locale:6}  {result.recall:10.3f}  {grades}  {result.without_shared_word:14.3f}"

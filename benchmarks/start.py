@@ -64,7 +64,7 @@ def _commands(run: Path) -> dict[str, list[str]]:
 
 def _prepare(sources: Path, home: Path, items: str) -> None:
     shop = str(home / "shop")
-    _run(sources, ["-m", "rars", "data", "shop", shop, "--size", items])
+    _run(sources, ["-m", "rars", "data", "shop", shop, "--size", items, "--realism", "0"])
     words = ["train", "rars", "--data", shop, "--out", str(home / "run"), "--size", "tiny"]
     _run(sources, ["-m", "rars", *words, "--set", "training.epochs=1"])
 

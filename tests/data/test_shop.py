@@ -19,6 +19,7 @@ from rars.data.checking import check_folder
 from rars.data.shop import LOCALES, SIZES, make, make_shop
 from rars.data.shop.draws import Draw, key, uniforms, zipf
 from rars.data.shop.facts import Facts, make_facts
+from rars.data.shop.index import Index
 from rars.data.shop.intents import draw_intent
 from rars.data.shop.items import item_rows
 from rars.data.shop.slips import same_text
@@ -57,8 +58,8 @@ def test_chunk_and_block_sizes_change_nothing(
 
 
 def test_a_larger_shop_begins_with_the_same_items(tmp_path: Path) -> None:
-    make_shop(tmp_path / "small", size=200)
-    make_shop(tmp_path / "large", size=400)
+    make_shop(tmp_path / "small", size=200, realism=0)
+    make_shop(tmp_path / "large", size=400, realism=0)
     small, large = (pq.read_table(tmp_path / n / "items.parquet") for n in ("small", "large"))
     assert large.slice(0, 200).equals(small)
 
@@ -92,7 +93,7 @@ def test_progress_ends_at_the_total(tmp_path: Path) -> None:
 @pytest.fixture(scope="module", params=LOCALES)
 def demo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     folder = tmp_path_factory.mktemp("demo") / request.param
-    make_shop(folder, size="demo", locale=request.param)
+    make_shop(folder, size="demo", locale=request.param, realism=0)
     return Dataset.load(folder)
 
 
@@ -179,7 +180,7 @@ def test_truth_of_large_categories_is_capped(tmp_path: Path) -> None:
         for intent in iter(lambda: draw_intent(facts, draw), None)
         if not intent.conditions and len(facts.rows_of(intent.leaf)) > 2_000
     )
-    known = make.truth(intent, facts, draw)
+    known = make.truth(intent, Index(facts), draw)
     assert len(known.rows) == len(np.unique(known.rows)) == 1_000
     assert set(known.grades.tolist()) == {3, 1}
 

@@ -152,7 +152,7 @@ def test_what_a_query_excludes_its_exact_items_lack(shop: Shop) -> None:
 
 
 def test_all_kinds_of_conditions_occur(tmp_path: Path) -> None:
-    make_shop(tmp_path / "shop", size="small", seed=1)
+    make_shop(tmp_path / "shop", size="small", seed=1, realism=0)
     small = read_shop(tmp_path / "shop", "en")
     rows = [row for rows in small.intents.values() for row in rows]
     assert {row["op"] for row in rows} == {
@@ -174,8 +174,8 @@ def test_all_kinds_of_conditions_occur(tmp_path: Path) -> None:
 def test_complements_are_judged_in_the_share_of_queries_asked_for(
     tmp_path: Path, share: float
 ) -> None:
-    make_shop(tmp_path / "all", size="small")
-    make_shop(tmp_path / "some", size="small", complements=share)
+    make_shop(tmp_path / "all", size="small", realism=0)
+    make_shop(tmp_path / "some", size="small", realism=0, complements=share)
     every, some = (Dataset.load(tmp_path / name) for name in ("all", "some"))
 
     def complements(data: Dataset) -> set[int]:

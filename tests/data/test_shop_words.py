@@ -159,7 +159,10 @@ def test_every_language_has_the_same_keys() -> None:
 
 
 def test_every_word_file_belongs_to_a_language_or_the_world() -> None:
-    assert {path.stem for path in WORDS.iterdir()} == {*LOCALES, "leaves", "makers"}
+    assert {path.stem for path in WORDS.iterdir()} == {
+        *LOCALES,
+        *("leaves", "makers", "themes", "offers"),
+    }
 
 
 def test_the_world_is_as_large_as_the_documentation_says() -> None:

@@ -189,10 +189,20 @@ def shop(
     size: Annotated[str, typer.Option(help="tiny, small, demo, or a number of items.")] = "demo",
     locale: Annotated[str, typer.Option(help="en, es or ja.")] = "en",
     seed: Annotated[int, typer.Option(help="Another seed makes another shop.")] = 0,
+    realism: Annotated[
+        float | None,
+        typer.Option(
+            help="From 0 (tidy) to 1: copies, rare words, untidy titles, gaps, judges who err. "
+            "If not given, 0.5, as in real catalogues; tiny is tidy."
+        ),
+    ] = None,
     complements: Annotated[
-        float,
-        typer.Option(help="In this share of queries, complements (a case for a phone) are judged."),
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            help="In this share of queries, complements (a case for a phone) are judged; "
+            "if not given, it follows from the realism."
+        ),
+    ] = None,
     as_json: console.Json = False,
 ) -> None:
     """Write the bundled shop: a made-up catalogue with queries and graded judgments.
@@ -202,7 +212,13 @@ def shop(
     from rars.pipeline import datasets
 
     checked = datasets.shop(
-        folder, size=size, locale=locale, seed=seed, complements=complements, tell=console.tell
+        folder,
+        size=size,
+        locale=locale,
+        seed=seed,
+        complements=complements,
+        realism=realism,
+        tell=console.tell,
     )
     title = f"{checked.facts['name']}: written to {folder}"
     console.emit(checked.as_json(), as_json, lambda: _show_summary(title, checked.summary))

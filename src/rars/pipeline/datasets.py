@@ -14,7 +14,7 @@ from rars.data.esci import make_esci
 from rars.data.importing import Tables, import_tables
 from rars.data.nq320k import find_file, make_nq320k
 from rars.data.problems import ProblemsFound
-from rars.data.shop import make_shop
+from rars.data.shop import make_shop, parse_size
 from rars.errors import RarsError
 from rars.progress import SILENT, Tell
 from rars.runs import refuse_foreign
@@ -84,10 +84,11 @@ def shop(
     size: str,
     locale: str,
     seed: int,
-    complements: float = 1.0,
+    complements: float | None = None,
+    realism: float | None = None,
     tell: Tell = SILENT,
 ) -> Checked:
-    """The bundled shop; ``size`` is a name, or a number of items."""
+    """The bundled shop; ``size`` is a name, or a number of items; what is left out follows from the size."""
     if size.isdecimal() and int(size) < 1:
         raise RarsError(f"--size {size} is not a number of items; choose 1 or more.")
     with tell.stage("making") as advance:
@@ -97,6 +98,7 @@ def shop(
             locale=locale,
             seed=seed,
             complements=complements,
+            realism=realism,
             advance=advance,
         )
     return summary_of_stored(folder)
@@ -112,7 +114,9 @@ def demo(out: Path, *, size: str, locale: str, seed: int, tell: Tell = SILENT) -
     if folder.exists():
         # Writing another shop here would pull the data from under the runs made from it.
         known = Dataset.load(folder).facts
-        if (str(known.get("size")), known.get("locale"), known.get("seed")) != (size, locale, seed):
+        found = (str(known.get("size")), known.get("locale"), known.get("seed"))
+        as_untidy = known.get("realism", 0.0) == parse_size(size).realism
+        if found != (size, locale, seed) or not as_untidy:
             raise RarsError(f"{out} holds the demo of another shop; choose another --out.")
     else:
         shop(folder, size=size, locale=locale, seed=seed, tell=tell)

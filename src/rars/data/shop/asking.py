@@ -14,6 +14,8 @@ from rars.data.shop.draws import Draw
 from rars.data.shop.intents import Condition, Intent
 from rars.data.shop.leaftext import PURPOSES
 from rars.data.shop.lexicon import Lexicon
+from rars.data.shop.numbers import number_of, typed
+from rars.data.shop.themes import themes
 from rars.data.shop.world import Leaf, world
 
 OWN_NAME_SHARE = 0.55
@@ -33,23 +35,33 @@ class Said:
     purposes: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
     sizes: list[str] = field(default_factory=list)
+    number: str = ""
 
     def rest(self) -> list[str]:
         """Everything but the noun."""
         return [*self.brand, *self.adjectives, *self.purposes, *self.features, *self.sizes]
 
 
-def ask(intent: Intent, words: Lexicon, draw: Draw) -> str:
-    """One text for an intent."""
+def ask(intent: Intent, words: Lexicon, draw: Draw, slips: float = 0.0) -> str:
+    """One text for an intent; ``slips`` is the share of further queries with a slip."""
     leaf = world().leaves[intent.leaf]
     noun, agreement = _noun(words, leaf, draw)
     said = Said(noun)
     for condition in intent.conditions:
         _say(said, condition, leaf, words, agreement, draw)
-    text = _ORDERS[words.locale](said, draw)
+    if said.number:
+        _name(said, draw)
+    text = " ".join(_ORDERS[words.locale](said, draw).split())
     if draw.chance(0.06):
         text = f"{draw.pick(words.fillers)} {text}"
-    return _as_typed(text, words.locale, draw)
+    return _as_typed(text, words.locale, draw, SLIP_SHARE + slips)
+
+
+def _name(said: Said, draw: Draw) -> None:
+    """Who knows a product's number types little else."""
+    if draw.chance(0.6):
+        said.noun = ""
+    said.brand = [*said.brand[: draw.below(2)], said.number]
 
 
 def _noun(words: Lexicon, leaf: Leaf, draw: Draw) -> tuple[str, int]:
@@ -80,6 +92,10 @@ def _say(
             said.brand.append(world().line_names[condition.target])
         case "feature":
             said.features.append(_feature(condition, words, draw))
+        case "theme":
+            said.purposes.append(themes().asked(condition.target, words.locale, draw))
+        case "product":
+            said.number = typed(number_of(condition.target), draw)
         case _:
             _say_field(said, condition, leaf, words, agreement, draw)
 
@@ -193,9 +209,9 @@ _ORDERS: dict[str, Callable[[Said, Draw], str]] = {
 }
 
 
-def _as_typed(text: str, locale: str, draw: Draw) -> str:
+def _as_typed(text: str, locale: str, draw: Draw, slip: float) -> str:
     if locale == "ja":
-        if draw.chance(SLIP_SHARE):
+        if draw.chance(slip):
             text = slips.mistype_kana(text, draw)
         if draw.chance(0.1):
             text = slips.full_width_digits(text)
@@ -204,4 +220,4 @@ def _as_typed(text: str, locale: str, draw: Draw) -> str:
         text = text.lower()
     if locale == "es" and draw.chance(0.35):
         text = slips.without_accents(text)
-    return slips.mistype(text, draw) if draw.chance(SLIP_SHARE) else text
+    return slips.mistype(text, draw) if draw.chance(slip) else text

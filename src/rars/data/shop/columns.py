@@ -11,8 +11,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rars.data.shop.facts import Facts
+from rars.data.shop.gaps import filled
 from rars.data.shop.lexicon import Lexicon
+from rars.data.shop.numbers import number_of
+from rars.data.shop.realism import TIDY, Realism
+from rars.data.shop.themes import NO_THEME, themes
 from rars.data.shop.world import World, world
+
+LONG_TAIL = ("theme", "number")
+"""Attributes that only some products have."""
 
 
 def category_paths(facts: Facts, words: Lexicon) -> pa.Array:
@@ -44,8 +51,10 @@ def colors(facts: Facts, words: Lexicon) -> pa.Array:
     return pa.array(names, pa.string()).take(pa.array(shown, mask=shown < 0))
 
 
-def attributes(facts: Facts, words: Lexicon) -> pa.Array:
-    """All facts of each item but brand and color, as a map with English names."""
+def attributes(
+    facts: Facts, words: Lexicon, seed: int = 0, start: int = 0, realism: Realism = TIDY
+) -> pa.Array:
+    """All facts of each item but brand and color, as a map with English names; gaps are left out."""
     earth = world()
     width = np.array([len(_attribute_names(earth, leaf)) for leaf in range(len(earth.leaves))])
     offsets = np.zeros(len(facts) + 1, dtype=np.int64)
@@ -60,6 +69,13 @@ def attributes(facts: Facts, words: Lexicon) -> pa.Array:
         ):
             keys[offsets[rows] + place] = name
             shown[offsets[rows] + place] = column
+    item = np.repeat(np.arange(len(facts)), np.diff(offsets))
+    entry = np.arange(offsets[-1]) - offsets[item]
+    there = np.array([one is not None for one in shown]) & filled(
+        seed, start + item, entry, realism.empty
+    )
+    keys, shown = keys[there], shown[there]
+    offsets[1:] = np.cumsum(np.bincount(item[there], minlength=len(facts)))
     return pa.MapArray.from_arrays(
         pa.array(offsets.astype(np.int32)),
         pa.array(keys, pa.string()),
@@ -70,7 +86,7 @@ def attributes(facts: Facts, words: Lexicon) -> pa.Array:
 def _attribute_names(earth: World, leaf: int) -> list[str]:
     spec = earth.leaves[leaf]
     names = [field.name for field in spec.fields if field.name != "color"]
-    return [*names, *([] if spec.is_device else ["model"]), *spec.features]
+    return [*names, *([] if spec.is_device else ["model"]), *spec.features, *LONG_TAIL]
 
 
 def _attribute_columns(
@@ -89,4 +105,17 @@ def _attribute_columns(
     yes_no = np.array(words.yes_no[::-1], dtype=object)
     for bit in range(len(spec.features)):
         columns.append(yes_no[facts.features[rows] >> np.uint8(bit) & 1])
-    return columns
+    return [*columns, *_long_tail(facts, words, rows)]
+
+
+def _long_tail(
+    facts: Facts, words: Lexicon, rows: npt.NDArray[np.int64]
+) -> list[npt.NDArray[np.object_]]:
+    """Themes and numbers, None where a product has none."""
+    known = range(NO_THEME, len(themes().all))
+    names = [None if one == NO_THEME else themes().word(one, words.locale) for one in known]
+    theme = np.array(names, dtype=object)[facts.theme[rows].astype(np.int64) - NO_THEME]
+    number = np.full(len(rows), None, dtype=object)
+    for place in np.flatnonzero(facts.numbered[rows]).tolist():
+        number[place] = number_of(int(facts.root[rows[place]]))
+    return [theme, number]

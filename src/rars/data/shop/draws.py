@@ -41,11 +41,24 @@ def uniforms(stream: int, positions: npt.NDArray[np.integer]) -> Doubles:
     >>> bool((whole[4:7] == uniforms(key("demo"), np.arange(4, 7))).all())
     True
     """
-    z = positions.astype(np.uint64) * np.uint64(_STEP) + np.uint64(stream)
+    return _mixed(positions.astype(np.uint64) * np.uint64(_STEP) + np.uint64(stream))
+
+
+def _mixed(z: npt.NDArray[np.uint64]) -> Doubles:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(_FIRST)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(_SECOND)
     z ^= z >> np.uint64(31)
     return (z >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def uniform_table(streams: npt.NDArray[np.uint64], positions: npt.NDArray[np.integer]) -> Doubles:
+    """The numbers of several streams, (positions, streams).
+
+    >>> table = uniform_table(np.array([key("a"), key("b")], dtype=np.uint64), np.arange(3))
+    >>> bool((table[:, 1] == uniforms(key("b"), np.arange(3))).all())
+    True
+    """
+    return _mixed(positions.astype(np.uint64)[:, None] * np.uint64(_STEP) + streams)
 
 
 def zipf(count: int, exponent: float) -> Doubles:

@@ -8,6 +8,7 @@ else is Irrelevant (0). Also: which of the truth is kept, and which items are ju
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,9 @@ import numpy.typing as npt
 
 from rars.data.shop.draws import Draw
 from rars.data.shop.facts import Facts, Rows
+from rars.data.shop.index import Index
 from rars.data.shop.intents import Condition, Intent
+from rars.data.shop.meeting import meets
 from rars.data.shop.world import world
 
 EXACT, SUBSTITUTE, COMPLEMENT, IRRELEVANT = 3, 2, 1, 0
@@ -26,7 +29,6 @@ MOST_COMPLEMENTS = 100
 LEAST_SUBSTITUTES = 300
 
 Grades = npt.NDArray[np.int8]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +38,30 @@ class Graded:
     rows: Rows
     grades: Grades
 
+    def of(self, grade: int) -> Rows:
+        """The items of one grade."""
+        found: Rows = self.rows[self.grades == grade]
+        return found
+
     @staticmethod
     def joined(*groups: tuple[Rows, int]) -> Graded:
         """Groups of items, each of one grade."""
         rows = np.concatenate([rows for rows, _ in groups])
         grades = np.repeat([grade for _, grade in groups], [len(rows) for rows, _ in groups])
         return Graded(rows.astype(np.int32), grades.astype(np.int8))
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A text, what it means, and the positives that are known of it."""
+
+    text: str
+    intent: Intent
+    known: Graded
+
+
+Pool = Callable[[int], Graded]
+"""So many exact items and substitutes of a query."""
 
 
 def grade(intent: Intent, facts: Facts, rows: Rows) -> Grades:
@@ -53,7 +73,9 @@ def grade(intent: Intent, facts: Facts, rows: Rows) -> Grades:
     grades[own] = np.select([missed == 0, missed == 1], [EXACT, SUBSTITUTE], IRRELEVANT)
     for leaf in world().leaves[intent.leaf].complements:
         beside = leaves == leaf
-        grades[beside] = np.where(_right_device(intent, facts, leaf, rows[beside]), COMPLEMENT, 0)
+        device = _wanted_device(intent, leaf)
+        right = True if device is None else meets(device, leaf, facts, rows[beside])
+        grades[beside] = np.where(right, COMPLEMENT, 0)
     return grades
 
 
@@ -61,22 +83,15 @@ def misses(intent: Intent, facts: Facts, rows: Rows) -> npt.NDArray[np.int8]:
     """How many conditions each of these items of the query's leaf misses."""
     missed = np.zeros(len(rows), dtype=np.int8)
     for condition in intent.conditions:
-        missed += ~_meets(condition, intent.leaf, facts, rows)
+        missed += ~meets(condition, intent.leaf, facts, rows)
     return missed
 
 
-def truth(intent: Intent, facts: Facts, draw: Draw) -> Graded:
+def truth(intent: Intent, index: Index, draw: Draw) -> Graded:
     """The positives of a query, Exact first; the complements and, beyond 1,000, the rest are a sample."""
-    rows = facts.rows_of(intent.leaf)
-    missed = misses(intent, facts, rows)
-    exact, substitute = rows[missed == 0], rows[missed == 1]
-    groups = [facts.rows_of(leaf) for leaf in world().leaves[intent.leaf].complements]
-    beside = np.concatenate(
-        [
-            group[_right_device(intent, facts, leaf, group)]
-            for leaf, group in zip(world().leaves[intent.leaf].complements, groups, strict=True)
-        ]
-    )
+    exact, substitute = index.divided(intent)
+    leaves = world().leaves[intent.leaf].complements
+    beside = np.concatenate([_beside(intent, index, leaf) for leaf in leaves])
     beside = draw.some(beside, MOST_COMPLEMENTS)
     room = MOST_TRUTH - len(beside)
     substitute = draw.some(substitute, max(LEAST_SUBSTITUTES, room - len(exact)))
@@ -85,19 +100,36 @@ def truth(intent: Intent, facts: Facts, draw: Draw) -> Graded:
 
 
 def judge(
-    intent: Intent, facts: Facts, known: Graded, draw: Draw, complements: float = 1.0
+    query: Query,
+    facts: Facts,
+    draw: Draw,
+    complements: float = 1.0,
+    effort: float = 1.0,
+    pool: Pool | None = None,
 ) -> Graded:
     """About 20 items of a query: some of its truth and, mostly near it, irrelevant ones.
 
-    ``complements`` is the share of queries of which complements are judged.
+    ``complements`` is the share of queries of which complements are judged, ``effort`` how many items are
+    judged relative to the usual number (one exact item always is). ``pool`` says which items of the query's
+    own leaf are judged; left out, they are drawn at random.
     """
-    size = 18 + draw.below(5)
-    exact = _some(known, EXACT, 4 + draw.below(6), draw)
-    # Where one grade is scarce the other fills in, so that most queries have 5 to 16 positives.
-    substitute = _some(known, SUBSTITUTE, 3 + draw.below(4) + max(0, 4 - len(exact)), draw)
-    if len(substitute) < 3:
-        exact = _some(known, EXACT, 7 + draw.below(6), draw)
-    beside = _some(known, COMPLEMENT, 1 + draw.below(3), draw)
+    intent, known = query.intent, query.known
+
+    def much(count: int, least: int = 0) -> int:
+        return max(least, round(effort * count))
+
+    size = much(18 + draw.below(5))
+    if pool is None:
+        exact = draw.some(known.of(EXACT), much(4 + draw.below(6), 1))
+        # Where one grade is scarce the other fills in, so that most queries have 5 to 16 positives.
+        fill = max(0, much(4) - len(exact))
+        substitute = draw.some(known.of(SUBSTITUTE), much(3 + draw.below(4)) + fill)
+        if len(substitute) < 3:
+            exact = draw.some(known.of(EXACT), much(7 + draw.below(6), 1))
+    else:
+        own = pool(much(4 + draw.below(6), 1))
+        exact, substitute = own.of(EXACT), own.of(SUBSTITUTE)
+    beside = draw.some(known.of(COMPLEMENT), much(1 + draw.below(3)))
     if complements < 1 and len(exact) + len(substitute) > 1 and draw.chance(1 - complements):
         beside = beside[:0]
     positives = len(exact) + len(substitute) + len(beside)
@@ -105,10 +137,6 @@ def judge(
     return Graded.joined(
         (exact, EXACT), (substitute, SUBSTITUTE), (beside, COMPLEMENT), (wrong, IRRELEVANT)
     )
-
-
-def _some(known: Graded, grade: int, count: int, draw: Draw) -> Rows:
-    return draw.some(known.rows[known.grades == grade], count)
 
 
 def _irrelevant(intent: Intent, facts: Facts, count: int, draw: Draw) -> Rows:
@@ -136,45 +164,16 @@ def _zeros(intent: Intent, facts: Facts, rows: Rows) -> Rows:
     return kept
 
 
-def _meets(condition: Condition, leaf: int, facts: Facts, rows: Rows) -> Mask:
-    met: Mask
-    match condition.kind:
-        case "brand":
-            met = facts.brand[rows] == condition.target
-        case "line":
-            met = facts.line[rows] == condition.target
-        case "feature":
-            wanted = 1 if condition.op == "has" else 0
-            met = (facts.features[rows] >> np.uint8(condition.place) & 1) == wanted
-        case _:
-            values = world().leaves[leaf].fields[condition.place].values
-            met = _allowed(condition, values)[facts.values[rows, condition.place]]
-    return met
+def _beside(intent: Intent, index: Index, leaf: int) -> Rows:
+    """The items of a complementary leaf that are complements."""
+    device = _wanted_device(intent, leaf)
+    return index.facts.rows_of(leaf) if device is None else index.meeting(leaf, device)
 
 
-def _allowed(condition: Condition, values: tuple[str, ...]) -> Mask:
-    """Which values of the field meet the condition."""
-    allowed: Mask
-    places = np.arange(len(values))
-    match condition.op:
-        case "eq":
-            allowed = places == condition.target
-        case "ne":
-            allowed = places != condition.target
-        case "at_least":
-            numbers = np.array([float(value) for value in values])
-            allowed = numbers >= numbers[condition.target]
-        case _:
-            numbers = np.array([float(value) for value in values])
-            allowed = numbers <= numbers[condition.target]
-    return allowed
-
-
-def _right_device(intent: Intent, facts: Facts, leaf: int, rows: Rows) -> Mask:
-    """Whether items of a complementary leaf go with the device that the query names."""
+def _wanted_device(intent: Intent, leaf: int) -> Condition | None:
+    """What items of a complementary leaf must meet: the device that the query names, if they have one."""
     spec, wanted = world().leaves[leaf], intent.device
     slot = spec.device_slot
     if wanted is None or slot is None or spec.fields[slot].devices != wanted[0]:
-        return np.ones(len(rows), dtype=bool)
-    right: Mask = facts.values[rows, slot] == wanted[1]
-    return right
+        return None
+    return Condition("field", spec.fields[slot].name, "eq", slot, wanted[1])

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from rars.data.shop.draws import Draw
 from rars.data.shop.facts import NO_LINE, Facts
 from rars.data.shop.lexicon import Lexicon
+from rars.data.shop.numbers import number_of
+from rars.data.shop.realism import TIDY, Realism
+from rars.data.shop.themes import NO_THEME, themes
 from rars.data.shop.world import Field, Leaf, world
 
 COUNT_WEIGHTS = (0.2, 0.37, 0.29, 0.14)
@@ -27,6 +30,7 @@ WEIGHTS = {
     "shoe": 0.6,
     "pack": 0.5,
     "feature": 0.45,
+    "theme": 6.0,
 }
 """How readily people ask for a kind of fact; 1 if not listed."""
 
@@ -46,6 +50,8 @@ class Condition:
     line      0                      product line                               eq
     field     position of the field  position of the value in ``Field.values``  eq, ne, at_least, at_most
     feature   bit of the feature     0                                          has, lacks
+    theme     0                      theme                                      eq
+    product   0                      position of its first offer                eq
     ========  =====================  =========================================  ====================
     """
 
@@ -73,12 +79,16 @@ class Intent:
         return None
 
 
-def draw_intent(facts: Facts, draw: Draw) -> Intent:
+def draw_intent(facts: Facts, draw: Draw, realism: Realism = TIDY) -> Intent:
     """An intent that some item, drawn from the whole catalogue, satisfies."""
     row = draw.below(len(facts))
     leaf = world().leaves[int(facts.leaf[row])]
+    if realism.named > 0 and facts.numbered[row] and draw.chance(realism.named):
+        return _named(facts, row, leaf)
     options = _options(facts, row, leaf, draw)
     count = draw.weighted(range(len(COUNT_WEIGHTS)), COUNT_WEIGHTS)
+    if realism.specific > 0 and draw.chance(realism.specific):
+        count = min(count + 1, len(COUNT_WEIGHTS) - 1)
     chosen: list[Condition] = []
     while options := [group for group in options if len(chosen) + len(group) <= count]:
         group = draw.weighted(options, [_weight(group) for group in options])
@@ -100,6 +110,10 @@ def intent_rows(intent: Intent, words: Lexicon) -> list[tuple[str, str, str]]:
                 value = world().brands[condition.target].name
             case "line":
                 value = world().line_names[condition.target]
+            case "theme":
+                value = themes().word(condition.target, words.locale)
+            case "product":
+                value = number_of(condition.target)
             case "field":
                 field = spec.fields[condition.place]
                 value = words.value(field.name, field.values[condition.target])
@@ -107,6 +121,19 @@ def intent_rows(intent: Intent, words: Lexicon) -> list[tuple[str, str, str]]:
                 value = words.yes_no[0 if condition.op == "has" else 1]
         rows.append((condition.name, condition.op, value))
     return rows
+
+
+def _named(facts: Facts, row: int, leaf: Leaf) -> Intent:
+    """One product by its number: others of its brand and line, or of its model, are substitutes."""
+    product = Condition("product", "number", "eq", 0, int(facts.root[row]))
+    if leaf.device_slot is not None and leaf.is_device:
+        slot = leaf.device_slot
+        name = leaf.fields[slot].name
+        model = Condition("field", name, "eq", slot, int(facts.values[row, slot]))
+        return Intent(leaf.index, (model, product))
+    brand = Condition("brand", "brand", "eq", 0, int(facts.brand[row]))
+    line = Condition("line", "model", "eq", 0, int(facts.line[row]))
+    return Intent(leaf.index, (brand, line, product))
 
 
 def _weight(group: list[Condition]) -> float:
@@ -127,6 +154,8 @@ def _options(facts: Facts, row: int, leaf: Leaf, draw: Draw) -> list[list[Condit
     for bit, name in enumerate(leaf.features):
         op = "has" if int(facts.features[row]) >> bit & 1 else "lacks"
         options.append([Condition("feature", name, op, bit, 0)])
+    if facts.theme[row] != NO_THEME:
+        options.append([Condition("theme", "theme", "eq", 0, int(facts.theme[row]))])
     return options
 
 

@@ -7,24 +7,33 @@ item's position, so chunks can be written in any size. Ignores queries.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from rars.arrays import Doubles
+from rars.arrays import Bools, Doubles, Longs
 from rars.data.schema import ITEMS
 from rars.data.shop.columns import attributes, category_paths, colors
-from rars.data.shop.draws import key, uniforms
-from rars.data.shop.facts import NO_LINE, Facts
+from rars.data.shop.draws import key, uniform_table
+from rars.data.shop.facts import NO_LINE, Facts, Rows
+from rars.data.shop.families import own_words
+from rars.data.shop.gaps import FIELDS, with_gaps
 from rars.data.shop.leaftext import LeafText, leaf_text
 from rars.data.shop.lexicon import lexicon
+from rars.data.shop.numbers import number_of
+from rars.data.shop.offers import offered
+from rars.data.shop.realism import TIDY, Realism
+from rars.data.shop.themes import MOTIF, NO_THEME, themes
 from rars.data.shop.titles import PATTERN_WEIGHTS, WRITERS, TitleParts
 from rars.data.shop.world import MAX_FEATURES, MAX_FIELDS, world
 
 TITLE_SHARE = {"fits": 0.97, "model": 0.97, "pack": 0.8, "size": 0.5, "shoe": 0.5, "audience": 0.6}
 """How often a title mentions a field, where it is not the usual share."""
 USUAL_TITLE_SHARE = 0.55
+FIRST_NAME_SHARE = 0.8
 BRAND_SHARE, MODEL_SHARE, READING_SHARE = 0.88, 0.6, 0.45
 HAS_TITLE_SHARE, LACKS_TITLE_SHARE = 0.3, 0.07
 TEXT_SHARE = 0.7
@@ -35,16 +44,21 @@ OPENER_SHARE, COMPANION_SHARE, CLOSER_SHARE = 0.6, 0.15, 0.3
 ALIAS_SHARE = 0.05
 """How often a description gives away what else people call the thing."""
 MOST_SENTENCES = 4
+NUMBER_TITLE_SHARE, THEME_TITLE_SHARE = 0.85, 0.75
+"""How often a title tells the number of its product, and its theme; else its description tells the theme."""
 
 _PATTERNS = np.cumsum(PATTERN_WEIGHTS)
 
-# The random numbers of an item, by what they decide. The last four have one number per field, or feature.
+# The random numbers of an item, by what they decide. Four of them have one number per field, or feature.
 _NAME, _PATTERN, _BRAND, _MODEL, _LENGTH, _OPENER, _ASIDE, _CLOSER = range(8)
 _TITLED = 8
 _WRITTEN = _TITLED + MAX_FIELDS
 _FORM = _WRITTEN + MAX_FIELDS
 _FEATURE = _FORM + MAX_FIELDS
-_COLUMNS = _FEATURE + MAX_FEATURES
+_NUMBER = _FEATURE + MAX_FEATURES
+_THEME = _NUMBER + 1
+_STUFFED = _THEME + 1
+_COLUMNS = _STUFFED + 1
 
 
 def item_ids(start: int, stop: int) -> pa.Array:
@@ -56,35 +70,92 @@ def item_ids(start: int, stop: int) -> pa.Array:
     return pa.array([f"P{i:07d}" for i in range(start, stop)], pa.string())
 
 
-def item_rows(facts: Facts, locale: str, seed: int, start: int) -> pa.Table:
+def item_rows(
+    facts: Facts, locale: str, seed: int, start: int, realism: Realism = TIDY
+) -> pa.Table:
     """The catalogue rows of a chunk of items whose first position is ``start``."""
     scribe = _Scribe(locale)
-    draws = _draws(seed, start, len(facts))
+    draws = _draws(seed, np.arange(start, start + len(facts)), facts.root)
     patterns = np.searchsorted(_PATTERNS[:-1], draws[:, _PATTERN], side="right").tolist()
     titles, texts = [], []
-    for leaf, brand, line, values, features, pattern, draw in zip(
+    for leaf, brand, line, values, features, root, theme, numbered, pattern, draw in zip(
         facts.leaf.tolist(),
         facts.brand.tolist(),
         facts.line.tolist(),
         facts.values.tolist(),
         facts.features.tolist(),
+        facts.root.tolist(),
+        facts.theme.tolist(),
+        facts.numbered.tolist(),
         patterns,
         draws.tolist(),
         strict=True,
     ):
-        title, text = scribe.describe(leaf, brand, line, values, features, pattern, draw)
+        tail = scribe.tail(theme, number_of(root) if numbered else "", draw)
+        title, text = scribe.describe(leaf, brand, line, values, features, pattern, tail, draw)
+        if draw[_STUFFED] < realism.stuffed:
+            text += scribe.gap + themes().aside(draw[_STUFFED] / realism.stuffed, locale)
         titles.append(title)
         texts.append(text)
     columns = {
         "id": item_ids(start, start + len(facts)),
-        "title": pa.array(titles, pa.string()),
+        "title": pa.array(offered(titles, locale, seed, start, realism), pa.string()),
         "text": pa.array(texts, pa.string()),
         "brand": pa.array([brand.name for brand in world().brands]).take(pa.array(facts.brand)),
         "color": colors(facts, scribe.words),
         "category": category_paths(facts, scribe.words),
-        "attributes": attributes(facts, scribe.words),
+        "attributes": attributes(facts, scribe.words, seed, start, realism),
     }
+    for name in FIELDS:
+        columns[name] = with_gaps(columns[name], name, seed, start, realism.empty)
     return pa.table(columns, schema=ITEMS)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The long tail of one item: what its title and description say of its theme and number."""
+
+    number: str = ""
+    motif: tuple[str, ...] = ()
+    circle: tuple[str, ...] = ()
+    sentence: tuple[str, ...] = ()
+
+
+NO_TAIL = Tail()
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Which facts titles mention: ``fields`` and ``features`` are (items, of the leaf), others (items,)."""
+
+    second_name: Bools
+    brand: Bools
+    line: Bools
+    fields: Bools
+    features: Bools
+    theme: Bools
+    number: Bools
+
+    def count(self) -> Longs:
+        """How many facts each title mentions."""
+        found: Longs = np.sum(self.fields, axis=1) + np.sum(self.features, axis=1)
+        return found + self.brand + self.line + self.theme + self.number
+
+
+def told(facts: Facts, rows: Rows, leaf: int, seed: int) -> Told:
+    """What the titles of these items of one leaf tell, without writing them."""
+    spec = world().leaves[leaf]
+    draws = _draws(seed, rows, facts.root[rows])
+    first = draws[:, _FEATURE : _FEATURE + len(spec.features)]
+    return Told(
+        second_name=draws[:, _NAME] >= FIRST_NAME_SHARE,
+        brand=draws[:, _BRAND] < BRAND_SHARE,
+        line=draws[:, _MODEL] < MODEL_SHARE,
+        fields=draws[:, _TITLED : _TITLED + len(spec.fields)] < np.array(_title_shares(leaf)),
+        features=first > 1 - HAS_TITLE_SHARE,
+        theme=(facts.theme[rows] != NO_THEME) & (draws[:, _THEME] < THEME_TITLE_SHARE),
+        number=facts.numbered[rows] & (draws[:, _NUMBER] < NUMBER_TITLE_SHARE),
+    )
 
 
 class _Scribe:
@@ -94,6 +165,7 @@ class _Scribe:
         self.words = lexicon(locale)
         self.earth = world()
         self.write = WRITERS[locale]
+        self.gap = "" if locale == "ja" else " "
         self.most_features = 2 if locale == "ja" else 1
 
     def describe(
@@ -104,6 +176,7 @@ class _Scribe:
         values: list[int],
         features: int,
         pattern: int,
+        tail: Tail,
         draw: list[float],
     ) -> tuple[str, str]:
         """Title and description of one item; ``draw`` holds its random numbers."""
@@ -117,14 +190,28 @@ class _Scribe:
             brand=self._brand(maker.name, maker.reading, draw[_BRAND]),
             model=model if draw[_MODEL] < MODEL_SHARE or text.model_slot >= 0 else "",
             noun=text.noun,
-            adjectives=_said(text, text.adjective_slots, values, told, draw),
-            purposes=_said(text, text.purpose_slots, values, told, draw),
+            adjectives=[*tail.motif, *_said(text, text.adjective_slots, values, told, draw)],
+            purposes=[*_said(text, text.purpose_slots, values, told, draw), *tail.circle],
             features=_feature_title(text, features, draw)[: self.most_features],
             sizes=_said(text, text.size_slots, values, told, draw),
             pack="".join(_said(text, (text.pack_slot,), values, told, draw)),
         )
-        sentences = self._facts_told(text, values, features, told, draw)
-        return self.write(parts, pattern), self._text(text, maker.name, model, sentences, draw)
+        sentences = [*tail.sentence, *self._facts_told(text, values, features, told, draw)]
+        title = f"{self.write(parts, pattern)} {tail.number}".rstrip()
+        return title, self._text(text, maker.name, model, sentences, draw)
+
+    def tail(self, theme: int, number: str, draw: list[float]) -> Tail:
+        """What title and description say of a product's theme and number."""
+        told = number if draw[_NUMBER] < NUMBER_TITLE_SHARE else ""
+        if theme == NO_THEME:
+            return NO_TAIL if not told else Tail(number=told)
+        known, locale = themes(), self.words.locale
+        if draw[_THEME] >= THEME_TITLE_SHARE:
+            return Tail(number=told, sentence=(known.in_text(theme, locale),))
+        said = (known.in_title(theme, locale),)
+        if known.all[theme].kind == MOTIF:
+            return Tail(number=told, motif=said)
+        return Tail(number=told, circle=said)
 
     def _model(self, text: LeafText, line: int, values: list[int]) -> str:
         if line != NO_LINE:
@@ -170,7 +257,7 @@ class _Scribe:
             sentences.insert(1, _pick(text.aliases, (1 - draw[_ASIDE]) / ALIAS_SHARE))
         if draw[_CLOSER] < CLOSER_SHARE or not sentences:
             sentences.append(_pick(text.closers, draw[_CLOSER] % CLOSER_SHARE / CLOSER_SHARE))
-        return ("" if self.words.locale == "ja" else " ").join(sentences[:MOST_SENTENCES])
+        return self.gap.join(sentences[:MOST_SENTENCES])
 
 
 def _pick(choices: tuple[str, ...], draw: float) -> str:
@@ -200,7 +287,7 @@ def _feature_title(text: LeafText, features: int, draw: list[float]) -> list[str
 
 def _name_index(draw: float) -> int:
     """Which name an item goes by: mostly the usual one, sometimes the second."""
-    return 0 if draw < 0.8 else 1
+    return 0 if draw < FIRST_NAME_SHARE else 1
 
 
 @cache
@@ -221,8 +308,16 @@ def _is_single(leaf: int, slot: int, value: int) -> bool:
     return world().leaves[leaf].fields[slot].values[value] == "1"
 
 
-def _draws(seed: int, start: int, count: int) -> Doubles:
+def _draws(seed: int, places: npt.NDArray[np.integer], root: Rows) -> Doubles:
     # Languages share their draws, so that an item is described alike in each of them.
-    places = np.arange(start, start + count, dtype=np.int64)
-    columns = [uniforms(key(seed, "text", column), places) for column in range(_COLUMNS)]
-    return np.stack(columns, axis=1)
+    draws = uniform_table(_streams(seed), places)
+    copies = np.flatnonzero(root != places)
+    if len(copies):
+        own = own_words(seed, places[copies].astype(np.int64), _COLUMNS)
+        draws[copies] = np.where(own, draws[copies], uniform_table(_streams(seed), root[copies]))
+    return draws
+
+
+@cache
+def _streams(seed: int) -> npt.NDArray[np.uint64]:
+    return np.array([key(seed, "text", column) for column in range(_COLUMNS)], dtype=np.uint64)

@@ -2,7 +2,8 @@
 
 Owns: sizes, splits, uniqueness of query texts, the order of writing. The tables ``truth`` (the positives
 of each query) and ``intents`` (what each query means) are written beside the three of every dataset.
-Memory holds the facts of all items (14 bytes each) and one chunk of texts.
+Memory holds the facts of all items (19 bytes each, and as many while they are joined), an index over them,
+and one chunk of texts.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from rars.data.schema import JUDGMENTS
 from rars.data.shop.asking import ask
 from rars.data.shop.draws import Draw, key, uniforms
 from rars.data.shop.facts import Facts, make_facts
-from rars.data.shop.grading import Graded, judge, truth
+from rars.data.shop.grading import Graded, Query, judge, truth
+from rars.data.shop.index import Index
 from rars.data.shop.intents import Intent, draw_intent, intent_rows
 from rars.data.shop.items import item_rows
 from rars.data.shop.lexicon import Lexicon, lexicon
+from rars.data.shop.pooling import shown
+from rars.data.shop.raters import effort, misjudged
+from rars.data.shop.realism import DEFAULT, Realism
 from rars.data.shop.slips import same_text
 from rars.data.shop.world import world
 from rars.data.splits import with_validation
@@ -45,28 +50,23 @@ INTENTS = pa.schema(
 
 @dataclass(frozen=True)
 class Size:
-    """How many items and queries a shop has."""
+    """How many items and queries a shop has, and how untidy it is unless told otherwise.
+
+    ``tiny`` is tidy: it is for trying things out, and too small for a long tail.
+    """
 
     name: str
     items: int
     train: int
     test: int
+    realism: float = DEFAULT
 
 
 SIZES = {
-    "tiny": Size("tiny", 300, 100, 20),
+    "tiny": Size("tiny", 300, 100, 20, realism=0.0),
     "small": Size("small", 2_000, 500, 100),
     "demo": Size("demo", 10_000, 3_000, 600),
 }
-
-
-@dataclass(frozen=True)
-class Query:
-    """A text and what it means."""
-
-    text: str
-    intent: Intent
-    known: Graded
 
 
 def make_shop(
@@ -75,14 +75,16 @@ def make_shop(
     size: str | int,
     locale: str = "en",
     seed: int = 0,
-    complements: float = 1.0,
+    complements: float | None = None,
+    realism: float | None = None,
     advance: Advance | None = None,
 ) -> None:
     """Write the dataset folder of a shop that exists only on paper.
 
     ``size`` is ``tiny``, ``small``, ``demo`` or a number of items. The same size, locale and seed give the
     same bytes; a larger shop of the same seed begins with the same items. ``complements`` is the share of
-    queries of which complements are judged (those with a single other positive always are).
+    queries of which complements are judged (those with a single other positive always are). ``realism``, from
+    0 to 1, makes the shop as untidy as real ones are; left out, it is the size's own. Complements follow it.
 
     >>> from tempfile import TemporaryDirectory
     >>> from rars.data import Dataset
@@ -93,9 +95,13 @@ def make_shop(
     (300, 120)
     """
     chosen, words = parse_size(size), lexicon(locale)
-    if not 0 <= complements <= 1:
-        raise RarsError(f"The share of judged complements is between 0 and 1, not {complements}.")
-    dial = {} if complements == 1 else {"complements": complements}
+    dial = chosen.realism if realism is None else realism
+    untidy = Realism.at(dial)
+    judged = 1 - untidy.beside if complements is None else complements
+    if not 0 <= judged <= 1:
+        raise RarsError(f"The share of judged complements is between 0 and 1, not {judged}.")
+    turned = {"complements": judged} if judged != 1 else {}
+    turned |= {"realism": dial} if dial else {}
     total = chosen.items + chosen.train + chosen.test
     report: Advance = advance or (lambda done, total: None)
     with writing_dataset(
@@ -106,15 +112,16 @@ def make_shop(
         seed=seed,
         locale=locale,
         size=chosen.name,
-        **dial,
+        **turned,
     ) as writer:
         parts = []
         for start in range(0, chosen.items, CHUNK):
             stop = min(start + CHUNK, chosen.items)
-            parts.append(make_facts(seed, start, stop))
-            writer.add("items", item_rows(parts[-1], locale, seed, start))
+            parts.append(make_facts(seed, start, stop, untidy))
+            writer.add("items", item_rows(parts[-1], locale, seed, start, untidy))
             report(stop, total)
-        _write_queries(writer, Facts.joined(parts), words, chosen, seed, complements, report)
+        facts = Facts.joined(parts)
+        _write_queries(writer, facts, words, chosen, seed, judged, untidy, report)
 
 
 def parse_size(size: str | int) -> Size:
@@ -145,12 +152,14 @@ def _write_queries(
     size: Size,
     seed: int,
     complements: float,
+    realism: Realism,
     report: Advance,
 ) -> None:
     count = size.train + size.test
     ids = [f"Q{i:06d}" for i in range(count)]
     splits = with_validation(ids, _splits(seed, size))
-    queries = _queries(facts, words, seed, count)
+    queries = _queries(facts, words, seed, count, realism)
+    raters = _Raters(facts, words, seed, complements, realism)
     for start in range(0, count, QUERY_BLOCK):
         block = ids[start : start + QUERY_BLOCK]
         made = [next(queries) for _ in block]
@@ -166,24 +175,50 @@ def _write_queries(
                 }
             ),
         )
-        judged = [
-            judge(query.intent, facts, query.known, Draw(key(seed, "judge", name)), complements)
-            for name, query in zip(block, made, strict=True)
-        ]
+        judged = [raters.judge(name, query) for name, query in zip(block, made, strict=True)]
         writer.add("judgments", _pairs(block, judged))
         writer.add("truth", _pairs(block, [query.known for query in made]))
         writer.add("intents", _intents(block, [query.intent for query in made], words))
         report(size.items + start + len(block), size.items + count)
 
 
-def _queries(facts: Facts, words: Lexicon, seed: int, count: int) -> Iterator[Query]:
+@dataclass(frozen=True)
+class _Raters:
+    """Who judges the queries of a shop, and how."""
+
+    facts: Facts
+    words: Lexicon
+    seed: int
+    complements: float
+    realism: Realism
+
+    def judge(self, name: str, query: Query) -> Graded:
+        """The judgments of the query with this id."""
+        draw = Draw(key(self.seed, "judge", name))
+
+        def pool(count: int) -> Graded:
+            return shown(query, self.facts, count, self.words, self.seed, draw)
+
+        pooled = pool if self.realism.pooled > 0 and draw.chance(self.realism.pooled) else None
+        work = effort(self.realism.uneven, draw)
+        judged = judge(query, self.facts, draw, self.complements, work, pooled)
+        if self.realism.misjudged == 0:
+            return judged
+        kin = self.facts.leaf[judged.rows] == query.intent.leaf
+        return misjudged(judged, kin, self.realism.misjudged, draw)
+
+
+def _queries(
+    facts: Facts, words: Lexicon, seed: int, count: int, realism: Realism
+) -> Iterator[Query]:
     seen: set[str] = set()
+    index = Index(facts)
     for position in range(count):
         for attempt in range(MOST_ATTEMPTS):
             draw = Draw(key(seed, "query", words.locale, position, attempt))
-            intent = draw_intent(facts, draw)
-            text = ask(intent, words, draw)
-            known = truth(intent, facts, draw)
+            intent = draw_intent(facts, draw, realism)
+            text = ask(intent, words, draw, realism.slips)
+            known = truth(intent, index, draw)
             if same_text(text) not in seen and len(known.rows) >= 2:
                 seen.add(same_text(text))
                 yield Query(text, intent, known)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from rars.arrays import Doubles, Longs
-from rars.data.shop.draws import key, zipf
+from rars.arrays import Longs
+from rars.data.shop.draws import key
 from rars.data.wordfile import WordTable, read_words
 
 WORDS = Path(__file__).parent / "words"
@@ -110,11 +110,6 @@ class World:
     unwanted: frozenset[str]
     fields: FieldNames
     readable: Mapping[str, tuple[float, float]]
-
-    @cached_property
-    def leaf_shares(self) -> Doubles:
-        """Cumulative share of the catalogue, in the order of ``by_popularity``."""
-        return zipf(len(self.leaves), LEAF_SKEW)
 
     @cached_property
     def departments(self) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ ITEM_FILE, SHOWN_FILE = "items.parquet", "shown.arrow"
 
 _GROUP = 50_000
 _SEGMENTS = 16
+_CHUNK = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +226,27 @@ class Vectors:
             and len({one.shape[1] for one in self.segments}) == 1
             and all(bool(np.isfinite(one).all()) for one in self.segments)
         )
+
+    def scores_of(self, query: Points, items: Ints) -> Points:
+        """Inner products (items,) of a query vector (dim,) with some items (catalogue rows) alone."""
+        found = np.empty(len(items), dtype=np.float32)
+        for start in range(0, len(items), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            found[part] = self.taken(items[part]) @ query
+        return found
+
+    def taken(self, items: Ints) -> Points:
+        """The vectors (items, dim) of some items (catalogue rows)."""
+        rows = self.rows[items]
+        if len(self.segments) == 1:
+            return np.asarray(self.segments[0][rows])
+        found = np.empty((len(rows), self.segments[0].shape[1]), dtype=np.float32)
+        start = 0
+        for segment in self.segments:
+            own = np.flatnonzero((rows >= start) & (rows < start + len(segment)))
+            found[own] = segment[rows[own] - start]
+            start += len(segment)
+        return found
 
     def scores(self, queries: Points, order: Ints | None = None) -> Points:
         """Inner products (queries, items), in catalogue order or in the ``order`` given."""

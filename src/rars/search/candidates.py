@@ -48,6 +48,11 @@ class TreeCandidates:
             np.zeros((int(c.max()) + 1, dim), np.float32) for c in self.tree.codes[len(own) :]
         ]
 
+    @property
+    def told(self) -> int:
+        """How many items that others found are looked at as well: few are enough, the best come first."""
+        return max(1, self.reach // 4)
+
     def positions(
         self, queries: Points, matching: Sequence[Matching | None] | None = None
     ) -> list[Ints]:

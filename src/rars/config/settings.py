@@ -352,6 +352,8 @@ class SearchSettings(Choice):
     the ``tree`` reaches; ``auto``: all of a small catalogue."""
     reach: PositiveInt = 4000
     """Items that the pass down the tree reaches."""
+    vectors: Literal["float32", "float16", "int8"] = "float32"
+    """How an index keeps the vectors of items: half and a quarter of the size, and rounded."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

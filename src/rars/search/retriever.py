@@ -249,7 +249,8 @@ class Retriever:
         name = self.rules[0] if rule is None else rule
         own = name if name in RULES else "all"
         search = {key: getattr(self.settings, key) for key in ("width", "categories", "score")}
-        search |= {"candidates": "tree", "reach": self.settings.reach} if self._reaches else {}
+        search |= {"candidates": "tree"} if self._reaches else {}
+        search |= {"reach": self.settings.reach} if self.near is not None else {}
         found = {
             "rule": name,
             "version": self.index.name,

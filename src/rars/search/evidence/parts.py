@@ -179,7 +179,11 @@ def weigh(asked: AskedOf, weights: Mapping[str, float], *, bound: bool = False) 
             f"This catalogue has nothing that evidence ({', '.join(weights)}) could read."
         )
     return [
-        _sum([(name, weights[name], kind[at]) for name, kind in kinds.items()], bound)
+        _sum(
+            [(name, weights[name], kind[at]) for name, kind in kinds.items()],
+            bound,
+            None if asked.others is None else asked.others[at],
+        )
         for at in range(len(asked.texts))
     ]
 
@@ -194,9 +198,13 @@ def _together(
     return [combine([(weight, kind[at]) for weight, kind in kinds]) for at in range(queries)]
 
 
-def _sum(parts: list[tuple[str, float, Evidence]], bound: bool) -> Weighed:
+def _sum(parts: list[tuple[str, float, Evidence]], bound: bool, others: Evidence | None) -> Weighed:
+    """The weighted sum; ``others`` is that of the parts that were found first, where it is there already."""
     if len(parts) == 1 and parts[0][1] == 1.0:
         total = parts[0][2]
+    elif others is not None:
+        late = [(weight, one) for name, weight, one in parts if part("evidence", name).last]
+        total = combine([(1.0, others), *late])
     else:
         total = combine([(weight, one) for _, weight, one in parts])
     return Weighed(Bound.on(total) if bound else total, tuple(parts))

@@ -18,6 +18,7 @@ BENCHMARKS = (
     "recipes",
     "evidence",
     "search",
+    "scale",
     "filters",
     "analyses",
     "serving",
@@ -25,13 +26,22 @@ BENCHMARKS = (
 
 
 def main() -> None:
-    names = sys.argv[1:] or BENCHMARKS
-    if set(names) - set(BENCHMARKS):
-        sys.exit(f"usage: python -m benchmarks [NAME ...], each one of {', '.join(BENCHMARKS)}")
+    given = sys.argv[1:]
+    options = next((at for at, word in enumerate(given) if word.startswith("-")), len(given))
+    names = given[:options] or BENCHMARKS
+    if set(names) - set(BENCHMARKS) or (given[options:] and len(names) != 1):
+        sys.exit(
+            "usage: python -m benchmarks [NAME ...] or NAME OPTIONS, each one of "
+            f"{', '.join(BENCHMARKS)}"
+        )
     # One thread: ratios are about the work, not about how busy the other core is.
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     for name in names:
-        subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], env=environment, check=True)
+        subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}", *given[options:]],
+            env=environment,
+            check=True,
+        )
 
 
 if __name__ == "__main__":

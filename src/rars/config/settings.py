@@ -347,6 +347,13 @@ class SearchSettings(Choice):
     """How many of the model's categories a query searches; ``all``; ``auto``: as many as the rule says."""
     score: Literal["probability", "logit"] = "probability"
     """What a code adds to a path: its log-probability, or the raw logit."""
+    candidates: Literal["auto", "all", "tree"] = "auto"
+    """What dense evidence and a prior over identifiers look at: ``all`` items; those that a wide pass down
+    the ``tree`` reaches; ``auto``: all of a small catalogue."""
+    reach: PositiveInt = 4000
+    """Items that the pass down the tree reaches."""
+    vectors: Literal["float32", "float16", "int8"] = "float32"
+    """How an index keeps the vectors of items: half and a quarter of the size, and rounded."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

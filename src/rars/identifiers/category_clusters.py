@@ -50,6 +50,7 @@ class TurnedTree:
 
     kind: ClassVar[str] = "turned tree"
     shared_codebooks: ClassVar[bool] = False
+    additive: ClassVar[bool] = False
     takes_vectors: ClassVar[bool] = True
     variable_length: ClassVar[bool] = True
 

@@ -37,6 +37,7 @@ class HierarchicalQuantizer:
 
     kind: ClassVar[str] = "hierarchical"
     shared_codebooks: ClassVar[bool] = False
+    additive: ClassVar[bool] = False
     takes_vectors: ClassVar[bool] = True
     variable_length: ClassVar[bool] = False
 

@@ -37,6 +37,7 @@ class RandomDigits:
 
     kind: ClassVar[str] = "random digits"
     shared_codebooks: ClassVar[bool] = False
+    additive: ClassVar[bool] = False
     takes_vectors: ClassVar[bool] = False
     variable_length: ClassVar[bool] = False
 

@@ -38,6 +38,10 @@ class Quantizer(Protocol):
     """Identifiers may be shorter than the depth; -1 stands after the last code."""
 
     @property
+    def additive(self) -> bool:
+        """An identifier stands for the sum of its codewords, in the space of the vectors that are taken."""
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Codes per depth."""
 

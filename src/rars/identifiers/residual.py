@@ -69,6 +69,11 @@ class ResidualQuantizer:
     decoder: Mlp | None = None
 
     @property
+    def additive(self) -> bool:
+        """Sums of codewords are vectors where no MLP stands between."""
+        return self.encoder is None and self.decoder is None
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Codes per depth."""
         return tuple(len(book) for book in self.codebooks)

@@ -29,7 +29,12 @@ import torch
 from torch import Tensor, nn
 
 from rars.arrays import Floats, Ints
+from rars.model.reached import ReachedShares, Sample
 from rars.tree import PrefixTree, SidVocabulary
+from rars.tree.descent import code_terms
+
+NodeTerms = Sequence[Floats] | ReachedShares
+"""What a prior gives nodes, ``terms[depth][query, node]``: a table of all, or worked out when asked for."""
 
 OWN_PART = 0.1
 """How much the decoder's own logits count at first."""
@@ -69,6 +74,11 @@ class SemanticPrior(nn.Module):
         scales = (weight * self.scales).tolist()
         shares = measure.log_shares(vectors.cpu().numpy())
         return [scale * share for scale, share in zip(scales, shares, strict=True)]
+
+    def of_reached(self, measure: PriorMeasure, vectors: Tensor, weights: Floats) -> ReachedShares:
+        """The same times ``weights`` (queries,), worked out for the nodes that are asked about."""
+        scales = np.outer(weights, self.scales.detach().cpu().numpy())
+        return measure.reached(vectors.cpu().numpy(), scales)
 
     def measure(self, tree: PrefixTree, vocabulary: SidVocabulary) -> PriorMeasure | None:
         """p0 over the identifiers of a catalogue, as sharp as it was calibrated; None in the other form."""
@@ -121,6 +131,16 @@ class PriorMeasure:
             mass, share = self._contested[depth].divided(mass, self.tree.children[depth][:-1])
             shares.append(share)
         return tuple(shares[::-1])
+
+    @cached_property
+    def _sample(self) -> Sample:
+        return Sample.of(self.tree)
+
+    def reached(self, vectors: Floats, scales: Floats) -> ReachedShares:
+        """The same for nodes that are asked about (``rars.model.reached``); ``scales`` (queries, depth)."""
+        words = [w[:size] for w, size in zip(self.codewords, self.vocabulary.sizes, strict=True)]
+        terms = [self.sharpness * one for one in code_terms(vectors, words)]
+        return ReachedShares(self.tree, self._sample, terms, scales)
 
 
 @dataclass(frozen=True, eq=False)

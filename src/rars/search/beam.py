@@ -29,6 +29,7 @@ from rars.arrays import Bools, Floats, Ints
 from rars.model.decoder import Cache, Memory
 from rars.model.encoder import Encoded
 from rars.model.identifier_model import IdentifierModel
+from rars.model.prior import NodeTerms
 from rars.objectives.common import group_logsumexp
 from rars.search.evidence import Evidence, beam_maxima
 from rars.search.routing import Admission
@@ -74,7 +75,7 @@ class Guide:
     ends: npt.ArrayLike = False
     normaliser: str = "depth"
     score: str = "probability"
-    prior: Sequence[Floats] | None = None
+    prior: NodeTerms | None = None
 
     def added(self, tree: PrefixTree, depth: int, query: Ints, node: Ints, queries: int) -> Floats:
         """What evidence adds at nodes at ``depth + 1``; ``query`` (sorted) says whose each is."""

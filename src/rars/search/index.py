@@ -235,7 +235,7 @@ def write_version(run: Run, change: Change, *, advance: Advance | None = None) -
             evidence = change.old.evidence.changed(catalogue, tree, origin(change), advance=advance)
         evidence.save(draft.folder / "evidence")
         _save_categories(draft, change.categories)
-        _save_vectors(draft, f"vectors-{name[1:]}", change)
+        _save_vectors(draft, f"vectors-{name[1:]}", change, run.recipe().search.vectors)
         _save_judged(draft, change)
         draft.meta.update(digests(run), items=tree.n_items, action=change.action)
     old = None if change.old is None else change.old.name
@@ -317,20 +317,21 @@ def as_dataset(folder: Path, item_ids: pa.Array, query_ids: pa.Array | None = No
     )
 
 
-def _save_vectors(draft: artifacts.Draft, name: str, change: Change) -> None:
+def _save_vectors(draft: artifacts.Draft, name: str, change: Change, kind: str) -> None:
     draft.meta["vectors"] = []
     old = change.old
     if change.vectors is None and (old is None or old.vectors is None):
         return
     if old is None:
         assert change.vectors is not None
-        save_vectors(draft, name, change.vectors, None, np.zeros(0, dtype=np.int64), None)
+        none = np.zeros(0, dtype=np.int64)
+        save_vectors(draft, name, change.vectors, None, none, None, kind)
         return
     assert old.vectors is not None
     places = origin(change)
     empty = np.zeros((0, old.vectors.segments[0].shape[1]), dtype=np.float32)
     new = empty if change.vectors is None else change.vectors
-    save_vectors(draft, name, new, old.vectors, places[places >= 0], old.folder)
+    save_vectors(draft, name, new, old.vectors, places[places >= 0], old.folder, kind)
 
 
 def _save_judged(draft: artifacts.Draft, change: Change) -> None:

@@ -19,7 +19,7 @@ from rars.identifiers import Identifiers, Maps, shared_embedder
 from rars.identifiers.quantizer import Quantizer
 from rars.model.encoder import Encoded
 from rars.model.identifier_model import IdentifierModel
-from rars.model.prior import PriorMeasure
+from rars.model.prior import NodeTerms, PriorMeasure
 from rars.model.saving import Ready
 from rars.tree import PrefixTree
 
@@ -107,16 +107,21 @@ def prior_of_nodes(
     measure: PriorMeasure | None,
     projected: Tensor | None,
     weights: Floats | None = None,
-) -> list[Floats] | None:
+    *,
+    reached: bool = False,
+) -> NodeTerms | None:
     """The prior's term of every node for encoded queries, (queries, nodes) for each depth.
 
-    ``weights`` (queries,) says how much of it counts. None where the model has no prior over identifiers, and
-    so no ``measure``.
+    ``weights`` (queries,) says how much of it counts; ``reached``, that terms are worked out for the nodes
+    that are asked about. None where the model has no prior over identifiers, and so no ``measure``.
     """
     if measure is None:
         return None
     assert model.prior is not None
     assert projected is not None
+    if reached:
+        given = np.ones(len(projected)) if weights is None else weights
+        return model.prior.of_reached(measure, projected, given)
     terms = model.prior.of_nodes(measure, projected)
     if weights is None or (weights == 1).all():
         return terms

@@ -33,6 +33,7 @@ from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.runs import Run
 from rars.search.beam import Begun, Guide, Paths, beam_search, host, items_of
+from rars.search.candidates import TreeCandidates
 from rars.search.evidence.languages import language_of
 from rars.search.evidence.parts import AskedOf, Weighed, weigh
 from rars.search.exact import exact_search
@@ -50,6 +51,8 @@ from rars.tree import PrefixTree
 HYBRID = "hybrid.json"
 EXACT = 50_000
 """Identifiers that a search without pruning may have to score."""
+LOOKED = 100_000
+"""Items of a catalogue of which a search left to itself looks at all."""
 EXPLAINING = "f"
 """The evidence that explains a hit of a rule that has none."""
 
@@ -246,6 +249,8 @@ class Retriever:
         name = self.rules[0] if rule is None else rule
         own = name if name in RULES else "all"
         search = {key: getattr(self.settings, key) for key in ("width", "categories", "score")}
+        search |= {"candidates": "tree"} if self._reaches else {}
+        search |= {"reach": self.settings.reach} if self.near is not None else {}
         found = {
             "rule": name,
             "version": self.index.name,
@@ -351,6 +356,19 @@ class Retriever:
         return [(one.items, one.scores) for one in self.answer(asked, advance=advance)]
 
     # -- what a query asks for -------------------------------------------------------------------
+
+    @property
+    def _reaches(self) -> bool:
+        """Whether dense evidence and prior look at a part of the catalogue alone."""
+        wanted = self.settings.candidates
+        return wanted == "tree" or (wanted == "auto" and len(self) > LOOKED)
+
+    @cached_property
+    def near(self) -> TreeCandidates | None:
+        """What finds the items whose vectors are worth a look; None where all are looked at."""
+        if not self._reaches:
+            return None
+        return TreeCandidates.of(self.tree, self.reader.quantizer, self.settings.reach)
 
     @cached_property
     def _settings(self) -> dict[str, Section]:
@@ -466,7 +484,11 @@ class Retriever:
             normaliser=self.ready.architecture.normaliser,
             score=self.settings.score,
             prior=prior_of_nodes(
-                model, self.measure, projected, np.array([rule.prior for rule in rules])
+                model,
+                self.measure,
+                projected,
+                np.array([rule.prior for rule in rules]),
+                reached=self._reaches,
             ),
         )
         return Readied(plans, begun, projected, guide, weighed, named)
@@ -507,6 +529,8 @@ class Retriever:
                 [plans[row].language for row in rows],
                 partial(sentences.of, rows) if self.reader.embeds else None,
                 self.index.judged,
+                self.near,
+                [plans[row].places for row in rows],
             )
             kinds = rule.evidence if guides else {EXPLAINING: 1.0}
             for row, its in zip(rows, weigh(asked, kinds, bound=rule.bound), strict=True):

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -33,8 +34,16 @@ from rars.search.evidence.languages import language_of
 SHOWN = ("id", "title", "brand", "color", "category")
 ITEM_FILE, SHOWN_FILE = "items.parquet", "shown.arrow"
 
+Stored = npt.NDArray[Any]
+"""Vectors as they are kept, (n, dim)."""
+VECTORS = ("float32", "float16", "int8")
+"""How vectors may be kept."""
+
+_SCALE = "-scale"
 _GROUP = 50_000
 _SEGMENTS = 16
+_CHUNK = 512
+"""Vectors gathered at once: they stay in the cache, and the product in one thread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,11 +208,17 @@ def write_shown(folder: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """Item vectors: ``segments`` of (rows, dim), and for each item its ``rows`` in all of them."""
+    """Item vectors: ``segments`` of (rows, dim), and for each item its ``rows`` in all of them.
+
+    A segment holds float32, float16, or 8-bit whole numbers; those are multiplied by the ``scales`` (rows,)
+    of the segment, which is None otherwise. Rounding moves an inner product of unit vectors by about 1e-4
+    (float16) or 1e-3 (int8).
+    """
 
     names: tuple[str, ...]
-    segments: tuple[Points, ...]
+    segments: tuple[Stored, ...]
     rows: Ints
+    scales: tuple[Points | None, ...] = ()
 
     @classmethod
     def load(cls, artifact: Artifact) -> Vectors | None:
@@ -211,8 +226,13 @@ class Vectors:
         names = tuple(artifact.meta["vectors"])
         if not names:
             return None
-        segments = tuple(artifact.array(name) for name in names)
-        return cls(names, segments, np.asarray(artifact.array("vector-rows")))
+        # Views without NumPy's class for mapped files, which makes every small read dear.
+        segments = tuple(np.asarray(artifact.array(name)) for name in names)
+        scales = tuple(
+            np.asarray(artifact.array(name + _SCALE)) if segment.dtype == np.int8 else None
+            for name, segment in zip(names, segments, strict=True)
+        )
+        return cls(names, segments, np.asarray(artifact.array("vector-rows")), scales)
 
     def fits(self, items: int) -> bool:
         """Whether each item has its vector, all of one length."""
@@ -221,40 +241,120 @@ class Vectors:
             self.rows.shape == (items,)
             and self.rows.dtype.kind == "i"
             and 0 <= int(self.rows.min()) <= int(self.rows.max()) < stored
-            and all(one.ndim == 2 and one.dtype.kind == "f" for one in self.segments)
+            and all(one.ndim == 2 and one.dtype in VECTORS for one in self.segments)
             and len({one.shape[1] for one in self.segments}) == 1
-            and all(bool(np.isfinite(one).all()) for one in self.segments)
+            and all(self._sound(at) for at in range(len(self.segments)))
         )
+
+    def _sound(self, at: int) -> bool:
+        segment, scale = self.segments[at], self._scale(at)
+        if segment.dtype == np.int8:
+            return (
+                scale is not None
+                and scale.shape == segment.shape[:1]
+                and scale.dtype == np.float32
+                and bool(np.isfinite(scale).all())
+            )
+        return all(bool(np.isfinite(part).all()) for part in _parts(segment))
+
+    def _scale(self, at: int) -> Points | None:
+        return self.scales[at] if self.scales else None
+
+    def scores_of(self, query: Points, items: Ints) -> Points:
+        """Inner products (items,) of a query vector (dim,) with some items (catalogue rows) alone."""
+        found = np.empty(len(items), dtype=np.float32)
+        for start in range(0, len(items), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            found[part] = self.taken(items[part]) @ query
+        return found
+
+    def taken(self, items: Ints) -> Points:
+        """The vectors (items, dim) of some items (catalogue rows)."""
+        rows = self.rows[items]
+        if len(self.segments) == 1:
+            return self._read(0, rows)
+        found = np.empty((len(rows), self.segments[0].shape[1]), dtype=np.float32)
+        start = 0
+        for at, segment in enumerate(self.segments):
+            own = np.flatnonzero((rows >= start) & (rows < start + len(segment)))
+            found[own] = self._read(at, rows[own] - start)
+            start += len(segment)
+        return found
+
+    def _read(self, at: int, rows: Ints | slice) -> Points:
+        """Rows of a segment as they were before rounding, nearly."""
+        found: Points = self.segments[at][rows].astype(np.float32, copy=False)
+        scale = self._scale(at)
+        return found if scale is None else found * scale[rows][:, None]
 
     def scores(self, queries: Points, order: Ints | None = None) -> Points:
         """Inner products (queries, items), in catalogue order or in the ``order`` given."""
         rows = self.rows if order is None else self.rows[order]
-        every = np.concatenate([segment @ queries.T for segment in self.segments])
+        every = np.concatenate([self._products(at, queries) for at in range(len(self.segments))])
         return np.ascontiguousarray(every[rows].T)
+
+    def _products(self, at: int, queries: Points) -> Points:
+        """All rows of a segment times the queries, (rows, queries)."""
+        segment = self.segments[at]
+        if segment.dtype == np.float32:
+            return np.asarray(segment @ queries.T)
+        found = np.empty((len(segment), len(queries)), dtype=np.float32)
+        for start in range(0, len(segment), _GROUP):
+            part = slice(start, start + _GROUP)
+            found[part] = self._read(at, part) @ queries.T
+        return found
+
+
+def rounded(vectors: Points, kind: str) -> tuple[Stored, Points | None]:
+    """Vectors as they are stored, and what 8-bit rows are multiplied by.
+
+    >>> stored, scale = rounded(np.array([[1.0, -0.5]], dtype=np.float32), "int8")
+    >>> stored.tolist(), (stored * scale[:, None]).round(2).tolist()
+    ([[127, -64]], [[1.0, -0.5]])
+    """
+    if kind != "int8":
+        return vectors.astype(kind), None
+    scale = np.abs(vectors).max(axis=1, initial=0.0) / 127
+    scale = np.where(scale > 0, scale, 1).astype(np.float32)
+    return np.rint(vectors / scale[:, None]).astype(np.int8), scale
+
+
+def _parts(segment: Stored) -> Iterator[Stored]:
+    return (segment[start : start + _GROUP] for start in range(0, len(segment), _GROUP))
 
 
 def save_vectors(
-    draft: Draft, name: str, new: Points, old: Vectors | None, kept: Ints, folder: Path | None
+    draft: Draft,
+    name: str,
+    new: Points,
+    old: Vectors | None,
+    kept: Ints,
+    folder: Path | None,
+    kind: str = "float32",
 ) -> None:
     """Put vectors into a draft: those of the old items ``kept`` (rows of the catalogue), then new ones.
 
-    ``folder`` is where the old segments are. Segments of which less than half is in use, or that have become
-    many, are written anew as one.
+    ``folder`` is where the old segments are; ``kind`` how new ones are stored (``VECTORS``). Segments of
+    which less than half is in use, or that have become many, are written anew as one.
     """
     names: list[str] = []
     rows = np.zeros(0, dtype=np.int64)
     if old is not None and folder is not None:
         rows = old.rows[kept].astype(np.int64)
         if len(rows) * 2 < sum(map(len, old.segments)) or len(old.names) >= _SEGMENTS:
-            new = np.concatenate([np.concatenate(old.segments)[rows], new])
+            new = np.concatenate([old.taken(kept), new])
             rows = np.zeros(0, dtype=np.int64)
         else:
             names = list(old.names)
-            for one in names:
-                _link(folder / f"{one}.npy", draft.folder / f"{one}.npy")
+            for one, segment in zip(names, old.segments, strict=True):
+                for end in ("", _SCALE) if segment.dtype == np.int8 else ("",):
+                    _link(folder / f"{one}{end}.npy", draft.folder / f"{one}{end}.npy")
     stored = sum(map(len, old.segments)) if names and old is not None else 0
     if len(new):
-        draft.save_array(name, np.asarray(new, dtype=np.float32))
+        values, scale = rounded(np.asarray(new, dtype=np.float32), kind)
+        draft.save_array(name, values)
+        if scale is not None:
+            draft.save_array(name + _SCALE, scale)
         names.append(name)
     rows = np.concatenate([rows, stored + np.arange(len(new))])
     draft.save_array("vector-rows", rows.astype(np.int32))

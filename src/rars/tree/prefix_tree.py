@@ -233,11 +233,16 @@ class PrefixTree:
         artifact = artifacts.opening(folder, kind=KIND, verify=verify)
         with artifacts.understood(folder):
             depths = range(int(artifact.meta["depth"]))
+
+            def plain(name: str) -> npt.NDArray[Any]:
+                # A view without NumPy's class for mapped files, which makes every small read dear.
+                return np.asarray(artifact.array(name, mmap=mmap))
+
             tree = cls(
                 order=artifact.array("order", mmap=mmap),
-                children=tuple(artifact.array(f"children-{d}", mmap=mmap) for d in depths),
-                codes=tuple(artifact.array(f"codes-{d + 1}", mmap=mmap) for d in depths),
-                buckets=artifact.array("buckets", mmap=mmap),
+                children=tuple(plain(f"children-{d}") for d in depths),
+                codes=tuple(plain(f"codes-{d + 1}") for d in depths),
+                buckets=plain("buckets"),
             )
             if not tree._is_sound():
                 raise ValueError("its arrays are not those of a tree")

@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from rars.arrays import Bools, Floats, Points
+from rars.arrays import Bools, Floats, Ints, Points
 from rars.config import part
 from rars.errors import RarsError
+from rars.search.candidates import TreeCandidates
 from rars.search.evidence.evidence import Evidence, combine
 from rars.search.evidence.index import EvidenceIndex
 from rars.search.evidence.neighbours import JudgedQueries, neighbours_of
+from rars.search.routing import Matching
 from rars.search.store import Vectors
 
 
@@ -31,6 +33,9 @@ class AskedOf:
     ``embed``                 makes their sentence vectors (n, dim), in the space of ``vectors``; None where
                               nothing does
     ``judged``                the training queries and what is relevant to them; None without any
+    ``near``                  finds the items whose vectors are worth a look; None to look at all
+    ``matching``              what each may find; None for everything
+    ``others``                where parts look at ``near`` items alone: what the other parts say, one a query
     """
 
     index: EvidenceIndex
@@ -39,14 +44,18 @@ class AskedOf:
     languages: Sequence[str | None]
     embed: Callable[[], Points] | None = None
     judged: JudgedQueries | None = None
+    near: TreeCandidates | None = None
+    matching: Sequence[Matching | None] | None = None
+    others: Sequence[Evidence] | None = None
 
 
 @dataclass(frozen=True)
 class EvidencePart:
-    """A kind of evidence: one line about it, and how it is found."""
+    """A kind of evidence: one line about it, how it is found, whether it looks at what others found."""
 
     about: str
     find: Callable[[AskedOf], Sequence[Evidence] | None]
+    last: bool = False
 
 
 def _compatibility(asked: AskedOf) -> Sequence[Evidence]:
@@ -61,6 +70,8 @@ def _bm25(asked: AskedOf) -> Sequence[Evidence]:
 def _dense(asked: AskedOf) -> Sequence[Evidence] | None:
     if asked.vectors is None or asked.embed is None:
         return None
+    if asked.near is not None:
+        return _dense_near(asked, asked.near, asked.vectors, asked.embed())
     scores = asked.vectors.scores(asked.embed(), asked.index.tree.order)
     return [Evidence.from_dense(asked.index.ancestry, row) for row in scores]
 
@@ -69,11 +80,46 @@ def _neighbours(asked: AskedOf) -> Sequence[Evidence] | None:
     return neighbours_of(asked.judged, asked.embed, asked.index.ancestry)
 
 
+def _dense_near(
+    asked: AskedOf, near: TreeCandidates, vectors: Vectors, queries: Points
+) -> Sequence[Evidence]:
+    """The same for a few thousand items of each query, exactly, and one score for all others.
+
+    Listed are the items near the query and those of which the other parts say most: an item that any part
+    puts first has its exact sum. All others get the lowest score that is listed. That is no more than they
+    are worth where the list is right, so none of them passes a listed item by a score that nobody computed,
+    and evidence among some items alone stays sparse (``Evidence.among``).
+    """
+    found = []
+    for row, places in enumerate(near.positions(queries, asked.matching)):
+        if asked.others is not None:
+            only = None if asked.matching is None else asked.matching[row]
+            places = np.union1d(places, _most(asked.others[row], near.told, only))
+        scores = vectors.scores_of(queries[row], asked.index.tree.order[places])
+        lowest = float(scores.min(initial=np.inf)) if len(scores) else 0.0
+        found.append(Evidence.sparse(asked.index.ancestry, places, scores, lowest))
+    return found
+
+
+def _most(evidence: Evidence, count: int, only: Matching | None) -> Ints:
+    """The places of the items with the most evidence, of those that have some of their own."""
+    places, scores = evidence.positions, evidence.scores
+    if places is None:
+        places = np.flatnonzero(scores > scores.min(initial=np.inf))
+        scores = scores[places]
+    if only is not None:
+        stays = only.marks[places]
+        places, scores = places[stays], scores[stays]
+    if len(places) > count:
+        places = places[np.argpartition(-scores, count)[:count]]
+    return places
+
+
 EVIDENCE: dict[str, EvidencePart] = {
     "f": EvidencePart("the paper's compatibility: attributes and rare words", _compatibility),
     "bm25": EvidencePart("BM25, divided by its maximum for the query", _bm25),
-    "dense": EvidencePart("inner products of sentence vectors", _dense),
     "neighbours": EvidencePart("what was relevant to similar training queries", _neighbours),
+    "dense": EvidencePart("inner products of sentence vectors", _dense, last=True),
 }
 """Every kind of evidence by its name."""
 
@@ -129,21 +175,44 @@ class Weighed:
 
 def weigh(asked: AskedOf, weights: Mapping[str, float], *, bound: bool = False) -> list[Weighed]:
     """The evidence of each query: the sum of the kinds that ``weights`` names."""
-    found = {name: part("evidence", name).find(asked) for name in weights}
-    kinds = {name: kind for name, kind in found.items() if kind is not None}
+    chosen = {name: part("evidence", name) for name in weights}
+    found = {name: one.find(asked) for name, one in chosen.items() if not one.last}
+    late = [name for name in weights if chosen[name].last]
+    if late and asked.near is not None:
+        asked = replace(asked, others=_together(found, weights, len(asked.texts)))
+    found |= {name: chosen[name].find(asked) for name in late}
+    kinds = {name: kind for name in weights if (kind := found[name]) is not None}
     if not kinds:
         raise RarsError(
             f"This catalogue has nothing that evidence ({', '.join(weights)}) could read."
         )
     return [
-        _sum([(name, weights[name], kind[at]) for name, kind in kinds.items()], bound)
+        _sum(
+            [(name, weights[name], kind[at]) for name, kind in kinds.items()],
+            bound,
+            None if asked.others is None else asked.others[at],
+        )
         for at in range(len(asked.texts))
     ]
 
 
-def _sum(parts: list[tuple[str, float, Evidence]], bound: bool) -> Weighed:
+def _together(
+    found: Mapping[str, Sequence[Evidence] | None], weights: Mapping[str, float], queries: int
+) -> Sequence[Evidence] | None:
+    """The weighted sum of some kinds for each query; None where none says anything."""
+    kinds = [(weights[name], kind) for name, kind in found.items() if kind is not None]
+    if not kinds:
+        return None
+    return [combine([(weight, kind[at]) for weight, kind in kinds]) for at in range(queries)]
+
+
+def _sum(parts: list[tuple[str, float, Evidence]], bound: bool, others: Evidence | None) -> Weighed:
+    """The weighted sum; ``others`` is that of the parts that were found first, where it is there already."""
     if len(parts) == 1 and parts[0][1] == 1.0:
         total = parts[0][2]
+    elif others is not None:
+        late = [(weight, one) for name, weight, one in parts if part("evidence", name).last]
+        total = combine([(1.0, others), *late])
     else:
         total = combine([(weight, one) for _, weight, one in parts])
     return Weighed(Bound.on(total) if bound else total, tuple(parts))

@@ -27,17 +27,26 @@ def identify(
     force: Annotated[
         bool, typer.Option(help="Learn again where the run has other identifiers.")
     ] = False,
+    engine: console.Engine = "local",
+    workers: console.Workers = None,
     as_json: console.Json = False,
 ) -> None:
     """Give every item of a dataset its identifier.
 
     Example: rars identify --data datasets/demo --out runs/demo --learner residual-kmeans
     """
-    from rars import Dataset, Recipe, pipeline
+    from rars import Dataset, Recipe, pipeline, scale
 
     listed = [*(changes or []), *([f"identifiers.learner={learner}"] if learner else [])]
     resolved = Recipe.resolve(recipe, size=size, protocol=protocol, changes=listed)
-    made = pipeline.identify(Dataset.load(data), resolved, out, force=force, tell=console.tell)
+    made = pipeline.identify(
+        Dataset.load(data),
+        resolved,
+        out,
+        force=force,
+        engine=scale.choose(engine, workers),
+        tell=console.tell,
+    )
     found = made.identifiers
     health = found.health()
     payload = {

@@ -318,15 +318,18 @@ def index(
     force: Annotated[
         bool, typer.Option("--force", help="Index the training catalogue again.")
     ] = False,
+    engine: console.Engine = "local",
+    workers: console.Workers = None,
     as_json: console.Json = False,
 ) -> None:
     """Make the index of a trained run, where training did not; choose how evidence counts.
 
     Example: rars index runs/demo --tune
     """
-    from rars import pipeline
+    from rars import pipeline, scale
 
-    version = pipeline.index(folder, force=force, tell=console.tell)
+    chosen = scale.choose(engine, workers)
+    version = pipeline.index(folder, force=force, engine=chosen, tell=console.tell)
     payload: dict[str, Any] = {"run": str(folder), "version": version}
     if tune:
         payload["hybrid"] = pipeline.tune(folder, tell=console.tell)

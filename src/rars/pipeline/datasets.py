@@ -5,7 +5,9 @@ Owns: nothing but the gathering; every function returns what a person is shown.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 from rars import places
 from rars.data import Dataset
@@ -16,8 +18,10 @@ from rars.data.nq320k import find_file, make_nq320k
 from rars.data.problems import ProblemsFound
 from rars.data.shop import make_shop
 from rars.errors import RarsError
+from rars.identifiers import item_vectors, query_vectors
 from rars.progress import SILENT, Tell
 from rars.runs import refuse_foreign
+from rars.scale import INLINE, Engine
 
 __all__ = [
     "Checked",
@@ -25,6 +29,7 @@ __all__ = [
     "Tables",
     "check",
     "demo",
+    "embed",
     "esci",
     "import_",
     "nq320k",
@@ -45,6 +50,28 @@ def check(folder: Path, *, tell: Tell = SILENT) -> Checked:
     """Check a dataset folder, or a folder of tables as an import would."""
     with tell.stage("checking") as advance:
         return check_folder(folder, advance=advance)
+
+
+def embed(
+    folder: Path, embedder: str = "use", *, engine: Engine = INLINE, tell: Tell = SILENT
+) -> dict[str, Any]:
+    """Vectors of all items, and of the queries learned from, in the cache; how many and how wide."""
+    begun = time.perf_counter()
+    dataset = Dataset.load(folder)
+    tell.say(f"Embedding the items and queries of {folder}.")
+    with tell.stage("items") as advance:
+        items, digest = item_vectors(dataset, embedder, engine=engine, advance=advance)
+    with tell.stage("queries") as advance:
+        queries = query_vectors(dataset, embedder, engine=engine, advance=advance)
+    return {
+        "folder": str(folder),
+        "embedder": embedder,
+        "digest": digest,
+        "items": len(items),
+        "queries": 0 if queries is None else len(queries),
+        "width": int(items.shape[1]),
+        "seconds": round(time.perf_counter() - begun, 2),
+    }
 
 
 def esci(

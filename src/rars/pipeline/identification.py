@@ -19,6 +19,7 @@ from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers, learn_identifiers
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
+from rars.scale import INLINE, Engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,17 +39,19 @@ def identify(
     force: bool = False,
     source: str | Path | None = None,
     device: str = "cpu",
+    engine: Engine = INLINE,
     tell: Tell = SILENT,
 ) -> Identified:
     """The identifiers of a run: opened where the same are there already, else taken over or learned.
 
     ``force`` learns again where the run has other ones; ``source`` is another run of the same dataset and
-    settings whose identifiers are taken over.
+    settings whose identifiers are taken over; ``engine`` is who embeds and encodes.
     """
     check_given(dataset, recipe)
     out = places.target(out)
     with locks.held(out), kept(dataset, out) as stored:
-        found = find(stored, recipe, out, force=force, source=source, device=device, tell=tell)
+        asked: dict[str, Any] = {"force": force, "source": source, "device": device}
+        found = find(stored, recipe, out, **asked, engine=engine, tell=tell)
         return found.keep(tell)
 
 
@@ -102,6 +105,7 @@ def find(
     force: bool = False,
     source: str | Path | None = None,
     device: str = "cpu",
+    engine: Engine = INLINE,
     tell: Tell = SILENT,
 ) -> Found:
     """The identifiers that ``identify`` would keep, of a dataset with a folder; nothing is written."""
@@ -125,7 +129,9 @@ def find(
             f"Learning identifiers of {dataset.n_items:,} items: "
             f"{', '.join(filter(None, (settings.learner, ' x '.join(map(str, settings.sizes)))))}."
         )
-        found = learn_identifiers(dataset, settings, model=recipe.model, device=device, tell=tell)
+        found = learn_identifiers(
+            dataset, settings, model=recipe.model, device=device, engine=engine, tell=tell
+        )
     else:
         found = wanted
     return Found(run, dataset, recipe, found, time.perf_counter() - start, True, source)

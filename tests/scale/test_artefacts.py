@@ -90,7 +90,12 @@ def test_two_nodes_make_the_same_bytes_though_one_is_killed(run, tmp_path, monke
     with two_nodes(tmp_path) as (cluster, second):
         engine = choose("ray")
         assert engine.workers == 2
-        killing = Watching(lambda: cluster.remove_node(second, allow_graceful=False))
-        spread = made(run, tmp_path / "b", tmp_path / "cb", engine, killing, monkeypatch)
-        assert engine.workers == 1
+        killed = []
+
+        def kill():
+            cluster.remove_node(second, allow_graceful=False)
+            killed.append(second)
+
+        spread = made(run, tmp_path / "b", tmp_path / "cb", engine, Watching(kill), monkeypatch)
+        assert killed
     same(plain, spread)

@@ -225,12 +225,12 @@ def embed(
     Example: rars data embed data/shop --engine local --workers 2
     """
     from rars import scale
-    from rars.pipeline import datasets
+    from rars.pipeline import costs, datasets
 
     made = datasets.embed(folder, embedder, engine=scale.choose(engine, workers), tell=console.tell)
     said = (
         f"Vectors of {made['items']:,} items and {made['queries']:,} queries, {made['width']} numbers each, "
-        f"in {made['seconds']:.1f} s."
+        f"in {made['seconds']:.1f} s. {costs.told(made)}"
     )
     console.emit(made, as_json, lambda: console.show(said))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rars import places
+from rars.config import Recipe
 from rars.data import Dataset
 from rars.data.checking import Checked, check_folder, summary_of_stored
 from rars.data.esci import make_esci
@@ -19,6 +20,7 @@ from rars.data.problems import ProblemsFound
 from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.identifiers import item_vectors, query_vectors
+from rars.pipeline import costs
 from rars.progress import SILENT, Tell
 from rars.runs import refuse_foreign
 from rars.scale import INLINE, Engine
@@ -59,6 +61,7 @@ def embed(
     begun = time.perf_counter()
     dataset = Dataset.load(folder)
     tell.say(f"Embedding the items and queries of {folder}.")
+    expected = costs.say(("embed",), dataset, Recipe.resolve("rars"), engine, tell)
     with tell.stage("items") as advance:
         items, digest = item_vectors(dataset, embedder, engine=engine, advance=advance)
     with tell.stage("queries") as advance:
@@ -71,6 +74,7 @@ def embed(
         "queries": 0 if queries is None else len(queries),
         "width": int(items.shape[1]),
         "seconds": round(time.perf_counter() - begun, 2),
+        **costs.spent(expected),
     }
 
 

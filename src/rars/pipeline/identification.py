@@ -8,6 +8,7 @@ asked (``find``) before anything is written (``Found.keep``). Ignores how they a
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from rars.config import Recipe
 from rars.data import Dataset
 from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers, learn_identifiers
+from rars.pipeline import costs
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
 from rars.scale import INLINE, Engine
@@ -24,11 +26,15 @@ from rars.scale import INLINE, Engine
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """The identifiers of a run, and how long they took to learn (0 where they were there)."""
+    """The identifiers of a run, and how long they took to learn (0 where they were there).
+
+    ``expected``  what they were expected to cost, where they were learned
+    """
 
     run: Run
     identifiers: Identifiers
     seconds: float
+    expected: Mapping[str, int] | None = None
 
 
 def identify(
@@ -77,6 +83,7 @@ class Found:
     seconds: float
     fresh: bool
     source: str | Path | None
+    expected: Mapping[str, int] | None = None
 
     def keep(self, tell: Tell = SILENT, *, begin: bool = False) -> Identified:
         """Begin the run and write what is fresh; ``begin`` makes the recipe the run's in any case."""
@@ -94,7 +101,7 @@ class Found:
                 tell.say(f"The identifiers of {self.source} are taken over.")
                 facts["taken_over"] = _digest(folder)
             self.run.record("identifiers", **facts)
-        return Identified(self.run, self.identifiers, self.seconds)
+        return Identified(self.run, self.identifiers, self.seconds, self.expected)
 
 
 def find(
@@ -122,6 +129,7 @@ def find(
             raise RarsError(f"{folder} are not those of {source}; choose another --out.")
         tell.say(f"The identifiers of {out} are there already.")
         return Found(run, dataset, recipe, known, 0.0, False, source)
+    expected_cost = None
     start = time.perf_counter()
     if wanted is None:
         settings = recipe.identifiers
@@ -129,12 +137,14 @@ def find(
             f"Learning identifiers of {dataset.n_items:,} items: "
             f"{', '.join(filter(None, (settings.learner, ' x '.join(map(str, settings.sizes)))))}."
         )
+        expected_cost = costs.say(costs.identifying(recipe), dataset, recipe, engine, tell)
         found = learn_identifiers(
             dataset, settings, model=recipe.model, device=device, engine=engine, tell=tell
         )
     else:
         found = wanted
-    return Found(run, dataset, recipe, found, time.perf_counter() - start, True, source)
+    seconds = time.perf_counter() - start
+    return Found(run, dataset, recipe, found, seconds, True, source, expected_cost)
 
 
 def _identifiers_of(source: Path, recipe: Recipe, dataset: Dataset) -> Identifiers:

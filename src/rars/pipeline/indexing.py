@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rars import locks
+from rars.pipeline import costs
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.scale import INLINE, Engine
@@ -31,6 +32,7 @@ def index(
         start = time.perf_counter()
         if (force and not _unrecorded(run)) or not is_current(run):
             tell.say(f"Indexing the catalogue of {run.folder}.")
+            costs.say(("index",), run.dataset(), run.recipe(), engine, tell)
             with tell.stage("index") as advance:
                 build_index(run, engine=engine, advance=advance)
         version, seconds = current(run), round(time.perf_counter() - start, 1)

@@ -20,6 +20,8 @@ BENCHMARKS = (
     "filters",
     "analyses",
     "serving",
+    "costs",
+    "simulation",
 )
 
 

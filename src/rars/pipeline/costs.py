@@ -20,6 +20,8 @@ from rars.scale.memory import peak, shown
 
 _CLUSTERED = 65_536
 """Vectors that clustering looks at, of however many: 256 for each of 256 codes."""
+_AT_ONCE = {"embed": 16_384, "assign": 100_000, "index": 50_000}
+"""Items of a stage that are in memory together, however many there are."""
 _SAMPLE = 2_000
 """Items whose texts say how long texts are."""
 
@@ -48,7 +50,8 @@ def say(
     total = cost.Cost()
     for name in stages:
         if work[name]:
-            total += cost.stage(name, work[name], workers=engine.workers)
+            held = work[name] * _AT_ONCE.get(name, dataset.n_items) / dataset.n_items
+            total += cost.stage(name, work[name], workers=engine.workers, at_once=held)
     slowness = cost.slowness()
     tell.say(total.sentence(slowness))
     return total.as_dict(slowness)

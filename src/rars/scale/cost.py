@@ -55,13 +55,16 @@ class Cost:
         )
 
 
-def stage(name: str, amount: float, *, workers: int = 1) -> Cost:
-    """The cost of a stage of ``costs.toml`` for so much work, by so many workers."""
+def stage(name: str, amount: float, *, workers: int = 1, at_once: float | None = None) -> Cost:
+    """The cost of a stage of ``costs.toml`` for so much work, by so many workers.
+
+    ``at_once``  how much of it is in memory together, where it is cut into shards
+    """
     known = coefficients()[name]
     spread = workers if known.get("shards") else 1
     return Cost(
         known["seconds"] + known["seconds_each"] * amount / spread,
-        known["memory"] + known["memory_each"] * amount,
+        known["memory"] + known["memory_each"] * min(amount, at_once or amount),
         known["disk_each"] * amount,
     )
 

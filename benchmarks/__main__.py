@@ -22,6 +22,8 @@ BENCHMARKS = (
     "filters",
     "analyses",
     "serving",
+    "costs",
+    "simulation",
 )
 
 

@@ -18,6 +18,7 @@ FLOORS = [
     "places",
     "artifacts",
     "locks",
+    "scale",
     "config",
     "tree",
     "data",
@@ -97,6 +98,7 @@ SPOKEN = (
     "rars.serving",
     "rars.errors",
     "rars.progress",
+    "rars.scale",
 )
 
 

@@ -59,4 +59,4 @@ def save(out):
 
 if __name__ == "__main__":
     TASKS.update(make=make, fail=fail, crash=crash, lack=lack, threads=threads, save=save)
-    sys.exit(worker.main(Path(sys.argv[1])))
+    sys.exit(worker.main(*sys.argv[1:]))

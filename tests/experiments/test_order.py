@@ -33,7 +33,7 @@ def dataset(tmp_path):
 def stand_in(dataset, fails=""):
     """Instead of training: a random but fixed ranking for each run and rule."""
 
-    def run_all(tasks, jobs, watch=None):
+    def run_all(tasks, jobs, watch=None, engine="local"):
         truth = Truth.of(dataset, "test")
         failures = []
         for task in (one for one in tasks if one.kind == "run"):
@@ -88,7 +88,7 @@ def test_runs_that_failed_are_named_in_the_outcome_and_the_report(tmp_path, data
         experiment("masks", dataset, out=tmp_path / "other", seeds=1, changes=RATE)
 
 
-def _all_fail(tasks, jobs, watch=None):
+def _all_fail(tasks, jobs, watch=None, engine="local"):
     return [Failure(one.name, "it is broken.", one.log) for one in tasks]
 
 
@@ -98,7 +98,7 @@ def test_several_datasets_are_made_in_turn_and_shown_side_by_side(tmp_path, data
     other = make_dataset(tmp_path / "other", items, queries, judged, name="other")
     made = {dataset.digest: dataset, other.digest: other}
 
-    def run_all(tasks, jobs, watch=None):
+    def run_all(tasks, jobs, watch=None, engine="local"):
         found = []
         for task in tasks:
             of = Dataset.load(task.arguments["data"])
@@ -128,7 +128,7 @@ def test_several_datasets_are_made_in_turn_and_shown_side_by_side(tmp_path, data
 def test_rows_whose_weights_cannot_be_had_leave_the_rest_whole(tmp_path, dataset, monkeypatch):
     ordinary = stand_in(dataset)
 
-    def run_all(tasks, jobs, watch=None):
+    def run_all(tasks, jobs, watch=None, engine="local"):
         lacking = [one for one in tasks if one.name.startswith("MPNet")]
         ordinary([one for one in tasks if one not in lacking], jobs)
         return [Failure(one.name, "It is nowhere.", one.log, True) for one in lacking]

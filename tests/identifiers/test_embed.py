@@ -10,11 +10,12 @@ import pytest
 import safetensors.numpy
 
 from rars.errors import RarsError
-from rars.identifiers import embedders
+from rars.identifiers import embed, embedders
 from rars.identifiers.embed import cached_vectors, item_vectors
 from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.texts import digest_texts, item_texts, joined
 from rars.places import cache_folder
+from rars.scale.local import Local
 
 from .worlds import shop
 
@@ -100,6 +101,35 @@ def test_progress_counts_texts(tmp_path):
     texts = chunked(*(f"item {i}" for i in range(2500)))
     cached_vectors(texts, Counting(), cache=tmp_path, advance=lambda *at: seen.append(at))
     assert seen == [(1024, 2500), (2048, 2500), (2500, 2500)]
+
+
+def test_a_kill_costs_the_shard_in_hand(tmp_path):
+    class Failing(Counting):
+        def embed(self, texts):
+            if len(self.asked) >= 2048:
+                raise KeyboardInterrupt
+            return super().embed(texts)
+
+    texts = chunked(*(f"item {i}" for i in range(2500)))
+    with pytest.raises(KeyboardInterrupt):
+        cached_vectors(texts, Failing(), cache=tmp_path)
+    again = Counting()
+    found = cached_vectors(texts, again, cache=tmp_path)
+    assert again.asked == texts.to_pylist()[2048:]
+    np.testing.assert_array_equal(found, Counting().embed(texts.to_pylist()))
+    assert [one.name for one in (tmp_path / "embeddings").iterdir()] == [
+        Path(found.filename).parent.name
+    ]
+
+
+def test_other_processes_give_the_same_vectors(tmp_path, monkeypatch):
+    monkeypatch.setattr(embed, "_FEWEST", 20)
+    texts = chunked(*(f"mug number {i} of many" for i in range(50)))
+    embedder = open_embedder("use")
+    named = embed.Named("use", embedder.dim, embedder.digest, "cpu")
+    one = cached_vectors(texts, embedder, cache=tmp_path / "one")
+    two = cached_vectors(texts, named, cache=tmp_path / "two", engine=Local(2))
+    np.testing.assert_array_equal(one, two)
 
 
 def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):

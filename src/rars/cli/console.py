@@ -58,6 +58,13 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="SECTION.KEY=VALUE", help="Change one setting; repeat."),
 ]
+Engine = Annotated[
+    str,
+    typer.Option(help="Who works: local (this machine), or ray (a cluster; see docs/scale.md)."),
+]
+Workers = Annotated[
+    int | None, typer.Option(help="Processes at a time; 1 if not given, with ray every core.")
+]
 Split = Annotated[str, typer.Option(help="train, validation or test queries.")]
 
 

@@ -224,6 +224,33 @@ def shop(
     console.emit(checked.as_json(), as_json, lambda: _show_summary(title, checked.summary))
 
 
+@app.command()
+def embed(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A dataset folder.")],
+    embedder: Annotated[
+        str, typer.Option(help="use, t5:FOLDER, sentence-transformers:FOLDER, latent:FOLDER.")
+    ] = "use",
+    engine: console.Engine = "local",
+    workers: console.Workers = None,
+    as_json: console.Json = False,
+) -> None:
+    """Compute the vectors of all items, and of the queries learned from, into the cache.
+
+    Every command finds them there. Killed, the same command goes on with what is missing.
+
+    Example: rars data embed data/shop --engine local --workers 2
+    """
+    from rars import scale
+    from rars.pipeline import costs, datasets
+
+    made = datasets.embed(folder, embedder, engine=scale.choose(engine, workers), tell=console.tell)
+    said = (
+        f"Vectors of {made['items']:,} items and {made['queries']:,} queries, {made['width']} numbers each, "
+        f"in {made['seconds']:.1f} s. {costs.told(made)}"
+    )
+    console.emit(made, as_json, lambda: console.show(said))
+
+
 def _pairs(option: str, given: Named | None) -> dict[str, str]:
     """``["title=product_title"]`` as a mapping."""
     mapping = {}

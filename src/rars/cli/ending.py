@@ -30,6 +30,7 @@ import typer
 
 from rars.cli import console
 from rars.errors import RarsError, Stopped
+from rars.scale.memory import ran_out
 
 # Typer brings its own copy of Click; this is its "the command line is wrong" in any version.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -92,7 +93,7 @@ def _ended(error: BaseException, received: list[int]) -> int:
         place = "" if error.filename is None else f"{error.filename}: "
         _last_words(f"{place}{error.strerror}.")
         return 2
-    if isinstance(error, MemoryError):
+    if ran_out(error):
         _last_words("There is not enough memory for this.")
         return 2
     if isinstance(error, SystemExit) and isinstance(error.code, int | None):

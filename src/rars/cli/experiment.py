@@ -40,6 +40,7 @@ def experiment(
     jobs: Annotated[
         int | None, typer.Option(help="Runs at a time; the number of cores if not given.")
     ] = None,
+    engine: console.Engine = "local",
     tune_seeds: Annotated[int, typer.Option(help="Seeds for choosing the learning rate.")] = 1,
     rates: Annotated[
         str | None, typer.Option(help="Learning rates to choose from, with commas.")
@@ -76,6 +77,10 @@ def experiment(
         return
     if not data:
         raise RarsError(f"rars experiment {name} needs --data DIR.")
+    if engine != "local" and (name == "identifiers" or experiments.is_analysis(name)):
+        raise RarsError(
+            f"rars experiment {name} trains no grid of runs: it has no --engine {engine}."
+        )
     if name == "identifiers":
         if dry_run:
             raise RarsError("rars experiment identifiers trains no retriever and has no --dry-run.")
@@ -95,7 +100,7 @@ def experiment(
         _show_plan(experiments.planned(name, data, **asked), as_json)
         return
     with watched() as watch:
-        asked |= {"jobs": jobs, "watch": watch, "say": console.say}
+        asked |= {"jobs": jobs, "engine": engine, "watch": watch, "say": console.say}
         outcome: Outcome | Outcomes = (
             experiments.experiment(name, data[0], **asked)
             if len(data) == 1

@@ -27,17 +27,27 @@ def identify(
     force: Annotated[
         bool, typer.Option(help="Learn again where the run has other identifiers.")
     ] = False,
+    engine: console.Engine = "local",
+    workers: console.Workers = None,
     as_json: console.Json = False,
 ) -> None:
     """Give every item of a dataset its identifier.
 
     Example: rars identify --data datasets/demo --out runs/demo --learner residual-kmeans
     """
-    from rars import Dataset, Recipe, pipeline
+    from rars import Dataset, Recipe, pipeline, scale
+    from rars.pipeline import costs
 
     listed = [*(changes or []), *([f"identifiers.learner={learner}"] if learner else [])]
     resolved = Recipe.resolve(recipe, size=size, protocol=protocol, changes=listed)
-    made = pipeline.identify(Dataset.load(data), resolved, out, force=force, tell=console.tell)
+    made = pipeline.identify(
+        Dataset.load(data),
+        resolved,
+        out,
+        force=force,
+        engine=scale.choose(engine, workers),
+        tell=console.tell,
+    )
     found = made.identifiers
     health = found.health()
     payload = {
@@ -46,8 +56,14 @@ def identify(
         "seconds": round(made.seconds, 2),
         "collisions": dict(found.report),
         "health": health.as_dict(),
+        **costs.spent(made.expected),
     }
-    console.emit(payload, as_json, lambda: show_health(found, health))
+
+    def show() -> None:
+        show_health(found, health)
+        console.show(costs.told(payload))
+
+    console.emit(payload, as_json, show)
 
 
 def inspect(

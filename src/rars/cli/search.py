@@ -318,23 +318,29 @@ def index(
     force: Annotated[
         bool, typer.Option("--force", help="Index the training catalogue again.")
     ] = False,
+    engine: console.Engine = "local",
+    workers: console.Workers = None,
     as_json: console.Json = False,
 ) -> None:
     """Make the index of a trained run, where training did not; choose how evidence counts.
 
     Example: rars index runs/demo --tune
     """
-    from rars import pipeline
+    from rars import pipeline, scale
+    from rars.pipeline import costs
 
-    version = pipeline.index(folder, force=force, tell=console.tell)
+    chosen = scale.choose(engine, workers)
+    version = pipeline.index(folder, force=force, engine=chosen, tell=console.tell)
     payload: dict[str, Any] = {"run": str(folder), "version": version}
     if tune:
         payload["hybrid"] = pipeline.tune(folder, tell=console.tell)
+    payload |= costs.spent()
 
     def show() -> None:
         console.show(f"The index of {folder}: {payload['version']}.")
         if tune:
             chosen = ", ".join(f"{name} {value}" for name, value in payload["hybrid"].items())
             console.show(f"Settings of hybrid: {chosen}.")
+        console.show(costs.told(payload))
 
     console.emit(payload, as_json, show)

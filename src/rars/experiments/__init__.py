@@ -43,6 +43,7 @@ def experiment(
     protocol: str | None = None,
     seeds: int = 5,
     jobs: int | None = None,
+    engine: str = "local",
     tune_seeds: int = 1,
     rates: Sequence[float] = (),
     changes: Sequence[str] = (),
@@ -62,7 +63,7 @@ def experiment(
     """
     from rars.experiments import order
 
-    common = (out, size, protocol, seeds, jobs, tune_seeds, rates, changes, systems, keep)
+    common = (out, size, protocol, seeds, jobs, engine, tune_seeds, rates, changes, systems, keep)
     [one] = _orders(name, [dataset], *common)
     return order.conduct(one, watch=watch, say=say)
 
@@ -76,6 +77,7 @@ def experiment_on_all(
     protocol: str | None = None,
     seeds: int = 5,
     jobs: int | None = None,
+    engine: str = "local",
     tune_seeds: int = 1,
     rates: Sequence[float] = (),
     changes: Sequence[str] = (),
@@ -87,7 +89,7 @@ def experiment_on_all(
     """The same on several datasets, whose tables stand side by side as the paper's locales."""
     from rars.experiments import several
 
-    common = (out, size, protocol, seeds, jobs, tune_seeds, rates, changes, systems, keep)
+    common = (out, size, protocol, seeds, jobs, engine, tune_seeds, rates, changes, systems, keep)
     return several.conduct(_orders(name, datasets, *common), watch=watch, say=say)
 
 
@@ -109,7 +111,7 @@ def planned(
     from rars.data import Dataset
     from rars.experiments import order, several
 
-    common = (out, size, protocol, seeds, 1, tune_seeds, rates, changes, systems, keep)
+    common = (out, size, protocol, seeds, 1, "local", tune_seeds, rates, changes, systems, keep)
     listed = [datasets] if isinstance(datasets, str | PathLike | Dataset) else list(datasets)
     orders = _orders(name, listed, *common)
     return order.planned(orders[0]) if len(orders) == 1 else several.planned(orders)
@@ -180,6 +182,7 @@ def _orders(
     protocol: str | None,
     seeds: int,
     jobs: int | None,
+    engine: str,
     tune_seeds: int,
     rates: Sequence[float],
     changes: Sequence[str],
@@ -192,7 +195,6 @@ def _orders(
     from rars.errors import RarsError
     from rars.experiments.design import Setting
     from rars.experiments.order import Order
-    from rars.experiments.processes import usable_cores
     from rars.experiments.studies import study
     from rars.runs import on_disk
 
@@ -210,7 +212,8 @@ def _orders(
             setting=replace(setting, language=_language(one)),
             home=Path(out),
             seeds=seeds,
-            jobs=usable_cores() if jobs is None else jobs,
+            jobs=_jobs(engine) if jobs is None else jobs,
+            engine=engine,
             tune_seeds=tune_seeds,
             rates=tuple(rates),
             part=part,
@@ -218,6 +221,14 @@ def _orders(
         )
         for one, part in zip(loaded, parts, strict=True)
     ]
+
+
+def _jobs(engine: str) -> int:
+    """As many runs at a time as there are cores."""
+    from rars.scale import choose
+    from rars.scale.local import usable_cores
+
+    return usable_cores() if engine == "local" else choose(engine).workers
 
 
 def _language(dataset: Dataset) -> str:

@@ -37,6 +37,7 @@ class Order:
 
     ``home``        the folder of runs and results
     ``jobs``        runs at a time
+    ``engine``      where they run: local, or ray
     ``tune_seeds``  seeds of each learning rate that is tried
     ``rates``       the rates to choose from; empty: multiples of the size's own
     ``part``        the dataset's name, where the experiment is made on several
@@ -49,6 +50,7 @@ class Order:
     home: Path
     seeds: int = 5
     jobs: int = 1
+    engine: str = "local"
     tune_seeds: int = 1
     rates: tuple[float, ...] = ()
     part: str = ""
@@ -143,7 +145,7 @@ def conduct(order: Order, *, watch: Watch | None = None, say: Say | None = None)
     def work(grid: Grid) -> None:
         left = grid.tasks()
         speak(f"  {described(grid)}")
-        failures.extend(run_all(left, order.jobs, watch))
+        failures.extend(run_all(left, order.jobs, watch, order.engine))
 
     curves: dict[str, Curve] = {}
     if order.tuned:

@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rars import locks
 from rars.errors import RarsError, Stopped
 from rars.experiments.tasks import UNAVAILABLE, Task
+from rars.scale.local import THREADS, usable_cores
+
+__all__ = ["Failure", "State", "Watch", "run_all", "usable_cores"]
 
 WORKER = (sys.executable, "-P", "-m", "rars.experiments.worker")
 """The command of a child; the file of its task follows."""
@@ -30,7 +33,6 @@ WORKER = (sys.executable, "-P", "-m", "rars.experiments.worker")
 _TICK = 0.1
 _PATIENCE = 60.0
 """Seconds a stopped child may take to save what it has."""
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -60,21 +62,44 @@ class State:
 Watch = Callable[[State], None]
 
 
-def usable_cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+class Process(Protocol):
+    """A started task, as ``subprocess.Popen`` shows one, wherever it runs."""
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+
+    def terminate(self) -> None:
+        """Ask it to save and end."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once there is one."""
+
+    def kill(self) -> None:
+        """End it."""
 
 
-def run_all(tasks: Sequence[Task], jobs: int, watch: Watch | None = None) -> list[Failure]:
+Launch = Callable[[Sequence[str], Path, str], Process]
+"""Starts a command that adds to a log, with so many threads."""
+
+
+def run_all(
+    tasks: Sequence[Task], jobs: int, watch: Watch | None = None, engine: str = "local"
+) -> list[Failure]:
     """Do all tasks, ``jobs`` at a time; a failed one does not stop the others.
 
-    Ctrl-C and SIGTERM end the children first and then raise ``Stopped``.
+    With the ``engine`` ray they run on the nodes of a cluster, and go on elsewhere if a node is lost. Ctrl-C
+    and SIGTERM end the children first and then raise ``Stopped``.
     """
     if jobs < 1:
         raise RarsError(f"--jobs {jobs} is less than 1.")
-    pool = _Pool(list(tasks), jobs, watch)
+    launch: Launch = _here
+    if engine == "ray":
+        from rars.experiments.remote import Nodes
+
+        launch = Nodes()
+    elif engine != "local":
+        raise RarsError(f"--engine {engine!r} is unknown; choose local or ray.")
+    pool = _Pool(list(tasks), jobs, watch, launch)
     try:
         with _terminable():
             pool.go()
@@ -88,7 +113,7 @@ def run_all(tasks: Sequence[Task], jobs: int, watch: Watch | None = None) -> lis
 @dataclass
 class _Child:
     task: Task
-    process: subprocess.Popen[bytes]
+    process: Process
 
 
 @dataclass
@@ -96,6 +121,7 @@ class _Pool:
     waiting: list[Task]
     jobs: int
     watch: Watch | None
+    launch: Launch
     running: list[_Child] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     failed: dict[Path, Failure] = field(default_factory=dict)
@@ -165,17 +191,21 @@ class _Pool:
         if unavailable and task.weights:
             self.lacking[task.weights] = failure
 
-    def _launch(self, task: Task) -> subprocess.Popen[bytes]:
+    def _launch(self, task: Task) -> Process:
         # Several experiments may share a machine: who says how many threads each run gets is heard.
-        threads = os.environ.get(_THREADS[0]) or str(max(1, usable_cores() // self.jobs))
-        environment = {**os.environ, **dict.fromkeys(_THREADS, threads)}
-        command = [*WORKER, str(task.write())]
-        with task.log.open("ab") as log:
-            log.write(f"$ {' '.join(command)}\n".encode())
-            log.flush()
-            return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
-            )
+        threads = os.environ.get(THREADS[0]) or str(max(1, usable_cores() // self.jobs))
+        return self.launch([*WORKER, str(task.write())], task.log, threads)
+
+
+def _here(command: Sequence[str], log: Path, threads: str) -> subprocess.Popen[bytes]:
+    """A child of this process."""
+    environment = {**os.environ, **dict.fromkeys(THREADS, threads)}
+    with log.open("ab") as stream:
+        stream.write(f"$ {' '.join(command)}\n".encode())
+        stream.flush()
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, env=environment
+        )
 
 
 def _free(folder: Path) -> bool:

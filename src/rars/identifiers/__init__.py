@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rars.identifiers.categories import catalogue_categories
-from rars.identifiers.embed import cached_vectors, item_vectors
+from rars.identifiers.embed import cached_vectors, item_vectors, query_vectors
 from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.health import Health, check_health, measure_health, untrained_recall
 from rars.identifiers.hierarchical import induce_categories
@@ -30,6 +30,7 @@ __all__ = [
     "learn_identifiers",
     "measure_health",
     "open_embedder",
+    "query_vectors",
     "shared_embedder",
     "untrained_recall",
 ]

@@ -1,31 +1,40 @@
 """Vectors of items and queries, with a cache on disk.
 
-Owns: embedding a catalogue block by block into a cache entry that is whole or absent, and opening it
+Owns: embedding a catalogue shard by shard into a cache entry that is whole or absent, and opening it
 memory-mapped. The entry's name is a digest of the texts and the model's weights, so a changed text or
-model is never served old vectors. Ignores which embedders there are (``embedders``).
+model is never served old vectors. Ignores which embedders there are (``embedders``) and who does the shards
+(``rars.scale``).
+
+A shard is what the embedder is given at once. Its size depends on the number of texts alone: on some
+processors the last bits of a vector depend on the others of its batch, and they must not depend on who
+computes it. Killed, the same call goes on with the shards that are missing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from rars import artifacts
-from rars.arrays import Points
+from rars import artifacts, locks
+from rars.arrays import Ints, Points
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers.embedder import Embedder
-from rars.identifiers.embedders import embedder_kind
+from rars.identifiers.embedders import embedder_kind, shared_embedder
 from rars.identifiers.texts import digest_texts, item_texts
 from rars.places import cache_folder
 from rars.progress import Advance
+from rars.scale import INLINE, Engine, Shards, spans
 
 KIND = "embeddings"
 
-_ROWS = 16384
-"""Texts per block: progress is reported and memory freed after each."""
+_MOST, _FEWEST, _SHARDS = 16384, 1024, 20
+"""Texts of a shard, at most and at least; where neither binds, there are so many shards."""
 
 
 def item_vectors(
@@ -34,15 +43,59 @@ def item_vectors(
     *,
     cache: Path | None = None,
     device: str = "cpu",
+    engine: Engine = INLINE,
     advance: Advance | None = None,
 ) -> tuple[Points, str]:
     """Vectors of all items in catalogue order, (n, dim), memory-mapped, and the embedder's digest."""
     kind, source = embedder_kind(name)
     if kind.ready is not None:
         return kind.ready(source, dataset.item_ids)
-    embedder = kind.open(source, device)
+    embedder = _sent(name, kind.open(source, device), device, engine)
     texts = item_texts(dataset)
-    return cached_vectors(texts, embedder, cache=cache, advance=advance), embedder.digest
+    vectors = cached_vectors(texts, embedder, cache=cache, engine=engine, advance=advance)
+    return vectors, embedder.digest
+
+
+def learning_queries(dataset: Dataset) -> Ints:
+    """Rows of the training and the validation queries: those whose vectors learning asks for."""
+    return np.concatenate([dataset.queries_in("train"), dataset.queries_in("validation")])
+
+
+def query_vectors(
+    dataset: Dataset,
+    name: str = "use",
+    *,
+    cache: Path | None = None,
+    device: str = "cpu",
+    engine: Engine = INLINE,
+    advance: Advance | None = None,
+) -> Points | None:
+    """The same of the queries that are learned from; None where the embedder reads no texts."""
+    kind, source = embedder_kind(name)
+    if not kind.reads_texts:
+        return None
+    embedder = _sent(name, kind.open(source, device), device, engine)
+    texts = pa.chunked_array([dataset.query_texts.take(pa.array(learning_queries(dataset)))])
+    return cached_vectors(texts, embedder, cache=cache, engine=engine, advance=advance)
+
+
+@dataclass(frozen=True)
+class Named:
+    """An embedder by its name: any process that is sent it opens its own."""
+
+    name: str
+    dim: int
+    digest: str
+    device: str
+
+    def embed(self, texts: Sequence[str]) -> Points:
+        """Vectors, (n, dim)."""
+        return shared_embedder(self.name, self.digest, self.device).embed(texts)
+
+
+def _sent(name: str, embedder: Embedder, device: str, engine: Engine) -> Embedder:
+    """An embedder as the workers of an engine get it."""
+    return embedder if engine is INLINE else Named(name, embedder.dim, embedder.digest, device)
 
 
 def cached_vectors(
@@ -50,34 +103,72 @@ def cached_vectors(
     embedder: Embedder,
     *,
     cache: Path | None = None,
+    engine: Engine = INLINE,
     advance: Advance | None = None,
 ) -> Points:
-    """Vectors of texts, from the cache where it has them, else computed and put there."""
+    """Vectors of texts, from the cache where it has them, else computed and put there.
+
+    An ``engine`` of several processes needs an embedder that it can send to them (``Named``).
+    """
     digest = artifacts.digest_json([digest_texts(texts), embedder.digest])
     folder = (cache or cache_folder()) / "embeddings" / digest[:32]
-    try:
-        return artifacts.opening(folder, kind=KIND).array("vectors")
-    except RarsError:  # absent, or damaged: computed again
-        pass
-    with artifacts.writing(folder, kind=KIND) as draft:
-        shape = (len(texts), embedder.dim)
-        vectors = draft.map_array("vectors", np.float32, shape)
-        fill(vectors, texts, embedder, advance)
-        vectors.flush()
-        draft.meta["embedder"] = embedder.digest
+    parts = spans(len(texts), rows_at_once(len(texts)))
+    with locks.held(folder, wait=True):
+        try:
+            return artifacts.opening(folder, kind=KIND).array("vectors")
+        except RarsError:  # absent, or damaged: computed again
+            pass
+        if len(parts) > 1:
+            shards = Shards(folder.with_name(f"{folder.name}.shards"), KIND, len(parts))
+            _fill_shards(shards, texts, parts, embedder, engine, advance)
+        with artifacts.writing(folder, kind=KIND) as draft:
+            vectors = draft.map_array("vectors", np.float32, (len(texts), embedder.dim))
+            if len(parts) > 1:
+                shards.join("vectors", vectors)
+            elif parts:
+                vectors[:] = embedder.embed(texts.to_pylist())
+                if advance:
+                    advance(len(texts), len(texts))
+            vectors.flush()
+            draft.meta["embedder"] = embedder.digest
+        if len(parts) > 1:
+            shards.discard()
     return artifacts.opening(folder, kind=KIND, verify=False).array("vectors")
 
 
-def fill(
-    vectors: Points,
+def rows_at_once(texts: int) -> int:
+    """How many texts an embedder is given at once, of so many.
+
+    >>> rows_at_once(500), rows_at_once(100_000), rows_at_once(10_000_000)
+    (1024, 5000, 16384)
+    """
+    return min(_MOST, max(_FEWEST, texts // _SHARDS))
+
+
+def embed_shard(shards: Shards, number: int, texts: pa.Array, embedder: Embedder) -> None:
+    """Write the vectors of one shard's texts."""
+    vectors = np.asarray(embedder.embed(texts.to_pylist()), dtype=np.float32)
+    with shards.writing(number) as draft:
+        draft.save_array("vectors", vectors)
+
+
+def _fill_shards(
+    shards: Shards,
     texts: pa.ChunkedArray,
+    parts: list[tuple[int, int]],
     embedder: Embedder,
-    advance: Advance | None = None,
+    engine: Engine,
+    advance: Advance | None,
 ) -> None:
-    """Embed block by block into a prepared array."""
-    step = _ROWS if advance is None else min(_ROWS, max(1024, len(texts) // 20))
-    for start in range(0, len(texts), step):
-        part = texts.slice(start, step).to_pylist()
-        vectors[start : start + len(part)] = embedder.embed(part)
+    def call(number: int) -> dict[str, Any]:
+        start, stop = parts[number]
+        return {
+            "texts": texts.slice(start, stop - start).combine_chunks(),
+            "embedder": embedder,
+        }
+
+    def count(done: int, total: int) -> None:
         if advance:
-            advance(start + len(part), len(texts))
+            advance(min(done * parts[0][1], len(texts)), len(texts))
+
+    shards.complete(embed_shard, call, engine=engine, advance=count)

@@ -23,7 +23,7 @@ from rars.arrays import Ints, Points
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import Measure, Truth, quality
-from rars.identifiers.embed import cached_vectors
+from rars.identifiers.embed import cached_vectors, learning_queries
 from rars.identifiers.embedder import Embedder
 from rars.identifiers.embedders import open_embedder
 from rars.identifiers.maps import Maps
@@ -70,7 +70,7 @@ class ResidualMaps(TwoTowers):
 
         ``items`` are the embedder's vectors of the items, where they are there already.
         """
-        rows = np.concatenate([dataset.queries_in("train"), dataset.queries_in("validation")])
+        rows = learning_queries(dataset)
         place = np.full(dataset.n_queries, -1, dtype=np.int64)
         place[rows] = np.arange(len(rows))
         texts = pa.chunked_array([dataset.query_texts.take(pa.array(rows))])

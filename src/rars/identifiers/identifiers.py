@@ -23,6 +23,7 @@ from rars.arrays import Codes, Floats
 from rars.config import IdentifierSettings, ModelSettings, checked, part
 from rars.data import Dataset
 from rars.errors import RarsError
+from rars.identifiers.assigning import encoded
 from rars.identifiers.categories import LEVELS, catalogue_categories
 from rars.identifiers.collisions import DistancesOf
 from rars.identifiers.embed import item_vectors
@@ -35,7 +36,9 @@ from rars.identifiers.policies import POLICIES, Crowd, Newcomers, Resolution, re
 from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.quantizers import load_quantizer, save_quantizer
 from rars.identifiers.texts import item_texts
+from rars.identifiers.turning import turned_items
 from rars.progress import SILENT, Tell
+from rars.scale import INLINE, Engine
 
 KIND = "identifiers"
 ENCODER = "encoder"
@@ -82,6 +85,12 @@ class Identifiers:
         if self.encoder is not None:
             return self.encoder.embed(vectors, texts())
         return vectors if self.maps is None else self.maps.items(vectors)
+
+    def catalogue_space(self, vectors: Floats, dataset: Dataset) -> Floats:
+        """The same of all items of the dataset they were learned on; in a file where memory is scarce."""
+        if self.encoder is None and self.maps is not None:
+            return turned_items(vectors, self.maps, [self.dataset, self.embedder])
+        return self.item_space(vectors, lambda: item_texts(dataset).to_pylist())
 
     def health(self) -> Health:
         """How the codes are used."""
@@ -179,13 +188,15 @@ def learn_identifiers(
     model: ModelSettings | None = None,
     cache: Path | None = None,
     device: str = "cpu",
+    engine: Engine = INLINE,
     tell: Tell = SILENT,
 ) -> Identifiers:
     """Embed the items, fit their vectors to the judgments if asked, fit the learner, encode, resolve
     collisions.
 
     ``vectors`` are the items' where they are there already, as the embedder would make them; ``model`` is
-    what a recipe's own encoder is made like, where the vectors are to be its own.
+    what a recipe's own encoder is made like, where the vectors are to be its own. ``engine`` embeds and
+    encodes; whoever it is, the result is the same to the bit.
     """
     if not dataset.n_items:
         raise RarsError(f"{dataset.where} has no items to learn identifiers for.")
@@ -199,7 +210,9 @@ def learn_identifiers(
             return vectors, ""
         name = settings.embedder
         with tell.stage("embedding") as advance:
-            return item_vectors(dataset, name, cache=cache, device=device, advance=advance)
+            return item_vectors(
+                dataset, name, cache=cache, device=device, engine=engine, advance=advance
+            )
 
     categories = None
     if learner.reads_categories(settings.own):
@@ -216,13 +229,16 @@ def learn_identifiers(
             maps = _fitted(dataset, settings, points, **fitting)
         if encoder is not None:
             points = encoder.embed(points, item_texts(dataset).to_pylist())
-        points = points if maps is None else maps.items(points)
+        if maps is not None:
+            points = turned_items(points, maps, [dataset.digest, digest], cache=cache)
     elif settings.fit is not None:
         tell.say(f"The learner {settings.learner!r} reads no vectors: there is nothing to fit.")
     with tell.stage("identifiers") as advance:
         scene = Scene(dataset, points, categories, settings.sizes, settings.seed, device, advance)
         fitted = learner.fit(scene, settings.own)
         quantizer, codes = fitted if isinstance(fitted, Fitted) else (fitted, None)
+        if codes is None and quantizer.takes_vectors:
+            codes = encoded(quantizer, scene.points, cache=cache, engine=engine)
         resolved = _resolved(quantizer, codes, scene, settings)
     return Identifiers(
         item_ids=dataset.item_ids,
@@ -285,7 +301,7 @@ def _fitted(
 def _resolved(
     quantizer: Quantizer, codes: Codes | None, scene: Scene, settings: IdentifierSettings
 ) -> Resolution:
-    """The codes of a catalogue after the collision policy; ``codes`` are the learner's, where it gave any."""
+    """The codes of a catalogue after the collision policy; ``codes`` are None where it has no vectors."""
     sizes = quantizer.sizes
     if not quantizer.takes_vectors:
         nobody = np.empty((0, len(sizes)), dtype=np.int32)
@@ -297,8 +313,7 @@ def _resolved(
             f"identifiers.collisions = {settings.collisions!r} needs identifiers of one length, which "
             f"those of the learner {settings.learner!r} are not; use {able}."
         )
-    if codes is None:
-        codes = quantizer.encode(scene.points)
+    assert codes is not None
     check_health(measure_health(codes[:, :1], sizes[:1]))
     distances = _distances(quantizer, scene.points, codes)
     resolved = resolve(Crowd(codes, sizes, distances, settings, scene.dataset))

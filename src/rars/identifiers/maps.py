@@ -9,6 +9,7 @@ z = x + x W, scaled to length one; one W for queries, one for items.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from rars.errors import RarsError
 
 FILE = "maps.safetensors"
 
-_ROWS = 65536
+ROWS = 65536
+"""Vectors that are turned at once: part of the result, since the last bits of a product may depend on it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,12 @@ class Maps:
 
     query: Points
     item: Points
+
+    @property
+    def digest(self) -> str:
+        """Of both maps."""
+        both = (np.ascontiguousarray(one, dtype=np.float32) for one in (self.query, self.item))
+        return hashlib.sha256(b"".join(one.tobytes() for one in both)).hexdigest()
 
     def queries(self, vectors: Points) -> Points:
         """Turned query vectors, (n, dim)."""
@@ -69,9 +77,9 @@ class Maps:
 def turned(vectors: Points, matrix: Points) -> Points:
     """Z = x + x W at length one, (n, dim)."""
     found = np.empty(vectors.shape, dtype=np.float32)
-    for start in range(0, len(vectors), _ROWS):
-        block = np.asarray(vectors[start : start + _ROWS], dtype=np.float32)
+    for start in range(0, len(vectors), ROWS):
+        block = np.asarray(vectors[start : start + ROWS], dtype=np.float32)
         block = block + block @ matrix
         length = np.linalg.norm(block, axis=1, keepdims=True)
-        found[start : start + _ROWS] = block / np.maximum(length, 1e-12)
+        found[start : start + ROWS] = block / np.maximum(length, 1e-12)
     return found

@@ -5,9 +5,12 @@ Owns: nothing but the gathering; every function returns what a person is shown.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 from rars import places
+from rars.config import Recipe
 from rars.data import Dataset
 from rars.data.checking import Checked, check_folder, summary_of_stored
 from rars.data.esci import make_esci
@@ -16,8 +19,11 @@ from rars.data.nq320k import find_file, make_nq320k
 from rars.data.problems import ProblemsFound
 from rars.data.shop import make_shop, parse_size
 from rars.errors import RarsError
+from rars.identifiers import item_vectors, query_vectors
+from rars.pipeline import costs
 from rars.progress import SILENT, Tell
 from rars.runs import refuse_foreign
+from rars.scale import INLINE, Engine
 
 __all__ = [
     "Checked",
@@ -25,6 +31,7 @@ __all__ = [
     "Tables",
     "check",
     "demo",
+    "embed",
     "esci",
     "import_",
     "nq320k",
@@ -45,6 +52,30 @@ def check(folder: Path, *, tell: Tell = SILENT) -> Checked:
     """Check a dataset folder, or a folder of tables as an import would."""
     with tell.stage("checking") as advance:
         return check_folder(folder, advance=advance)
+
+
+def embed(
+    folder: Path, embedder: str = "use", *, engine: Engine = INLINE, tell: Tell = SILENT
+) -> dict[str, Any]:
+    """Vectors of all items, and of the queries learned from, in the cache; how many and how wide."""
+    begun = time.perf_counter()
+    dataset = Dataset.load(folder)
+    tell.say(f"Embedding the items and queries of {folder}.")
+    expected = costs.say(("embed",), dataset, Recipe.resolve("rars"), engine, tell)
+    with tell.stage("items") as advance:
+        items, digest = item_vectors(dataset, embedder, engine=engine, advance=advance)
+    with tell.stage("queries") as advance:
+        queries = query_vectors(dataset, embedder, engine=engine, advance=advance)
+    return {
+        "folder": str(folder),
+        "embedder": embedder,
+        "digest": digest,
+        "items": len(items),
+        "queries": 0 if queries is None else len(queries),
+        "width": int(items.shape[1]),
+        "seconds": round(time.perf_counter() - begun, 2),
+        **costs.spent(expected),
+    }
 
 
 def esci(

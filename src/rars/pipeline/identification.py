@@ -8,6 +8,7 @@ asked (``find``) before anything is written (``Found.keep``). Ignores how they a
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,23 @@ from rars.config import Recipe
 from rars.data import Dataset
 from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers, learn_identifiers
+from rars.pipeline import costs
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
+from rars.scale import INLINE, Engine
 
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """The identifiers of a run, and how long they took to learn (0 where they were there)."""
+    """The identifiers of a run, and how long they took to learn (0 where they were there).
+
+    ``expected``  what they were expected to cost, where they were learned
+    """
 
     run: Run
     identifiers: Identifiers
     seconds: float
+    expected: Mapping[str, int] | None = None
 
 
 def identify(
@@ -38,17 +45,19 @@ def identify(
     force: bool = False,
     source: str | Path | None = None,
     device: str = "cpu",
+    engine: Engine = INLINE,
     tell: Tell = SILENT,
 ) -> Identified:
     """The identifiers of a run: opened where the same are there already, else taken over or learned.
 
     ``force`` learns again where the run has other ones; ``source`` is another run of the same dataset and
-    settings whose identifiers are taken over.
+    settings whose identifiers are taken over; ``engine`` is who embeds and encodes.
     """
     check_given(dataset, recipe)
     out = places.target(out)
     with locks.held(out), kept(dataset, out) as stored:
-        found = find(stored, recipe, out, force=force, source=source, device=device, tell=tell)
+        asked: dict[str, Any] = {"force": force, "source": source, "device": device}
+        found = find(stored, recipe, out, **asked, engine=engine, tell=tell)
         return found.keep(tell)
 
 
@@ -74,6 +83,7 @@ class Found:
     seconds: float
     fresh: bool
     source: str | Path | None
+    expected: Mapping[str, int] | None = None
 
     def keep(self, tell: Tell = SILENT, *, begin: bool = False) -> Identified:
         """Begin the run and write what is fresh; ``begin`` makes the recipe the run's in any case."""
@@ -91,7 +101,7 @@ class Found:
                 tell.say(f"The identifiers of {self.source} are taken over.")
                 facts["taken_over"] = _digest(folder)
             self.run.record("identifiers", **facts)
-        return Identified(self.run, self.identifiers, self.seconds)
+        return Identified(self.run, self.identifiers, self.seconds, self.expected)
 
 
 def find(
@@ -102,6 +112,7 @@ def find(
     force: bool = False,
     source: str | Path | None = None,
     device: str = "cpu",
+    engine: Engine = INLINE,
     tell: Tell = SILENT,
 ) -> Found:
     """The identifiers that ``identify`` would keep, of a dataset with a folder; nothing is written."""
@@ -118,6 +129,7 @@ def find(
             raise RarsError(f"{folder} are not those of {source}; choose another --out.")
         tell.say(f"The identifiers of {out} are there already.")
         return Found(run, dataset, recipe, known, 0.0, False, source)
+    expected_cost = None
     start = time.perf_counter()
     if wanted is None:
         settings = recipe.identifiers
@@ -125,10 +137,14 @@ def find(
             f"Learning identifiers of {dataset.n_items:,} items: "
             f"{', '.join(filter(None, (settings.learner, ' x '.join(map(str, settings.sizes)))))}."
         )
-        found = learn_identifiers(dataset, settings, model=recipe.model, device=device, tell=tell)
+        expected_cost = costs.say(costs.identifying(recipe), dataset, recipe, engine, tell)
+        found = learn_identifiers(
+            dataset, settings, model=recipe.model, device=device, engine=engine, tell=tell
+        )
     else:
         found = wanted
-    return Found(run, dataset, recipe, found, time.perf_counter() - start, True, source)
+    seconds = time.perf_counter() - start
+    return Found(run, dataset, recipe, found, seconds, True, source, expected_cost)
 
 
 def _identifiers_of(source: Path, recipe: Recipe, dataset: Dataset) -> Identifiers:

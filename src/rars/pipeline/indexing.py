@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from rars import locks
+from rars.pipeline import costs
 from rars.progress import SILENT, Tell
 from rars.runs import Run
+from rars.scale import INLINE, Engine
 from rars.search.index import build_index, current, is_current, pointer
 
 
-def index(run: Run | str | Path, *, force: bool = False, tell: Tell = SILENT) -> str:
-    """The version that a run is searched through; made, unless it has one of its model."""
+def index(
+    run: Run | str | Path,
+    *,
+    force: bool = False,
+    engine: Engine = INLINE,
+    tell: Tell = SILENT,
+) -> str:
+    """The version that a run is searched through; made by ``engine``, unless it has one of its model."""
     run = Run.of(run, generative=True)
     if not force and is_current(run) and "index" in run.manifest()["steps"]:
         return current(run)
@@ -24,8 +32,9 @@ def index(run: Run | str | Path, *, force: bool = False, tell: Tell = SILENT) ->
         start = time.perf_counter()
         if (force and not _unrecorded(run)) or not is_current(run):
             tell.say(f"Indexing the catalogue of {run.folder}.")
+            costs.say(("index",), run.dataset(), run.recipe(), engine, tell)
             with tell.stage("index") as advance:
-                build_index(run, advance=advance)
+                build_index(run, engine=engine, advance=advance)
         version, seconds = current(run), round(time.perf_counter() - start, 1)
         run.record("index", seconds=seconds, version=version)
         return version

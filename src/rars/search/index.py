@@ -24,12 +24,15 @@ from rars import artifacts, locks
 from rars.arrays import Bools, Ints, Points
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
-from rars.identifiers import Identifiers, item_texts, item_vectors
+from rars.identifiers import Identifiers, item_vectors
 from rars.model import saving
 from rars.progress import Advance
 from rars.runs import Run
+from rars.scale import INLINE, Engine
 from rars.search.evidence import EvidenceIndex
+from rars.search.evidence.index import default_extractors
 from rars.search.evidence.neighbours import JudgedQueries
+from rars.search.evidence.sharding import shard_rows, write_evidence
 from rars.search.query_reader import QueryReader
 from rars.search.store import (
     ITEM_FILE,
@@ -41,12 +44,15 @@ from rars.search.store import (
 )
 from rars.tree import PrefixTree
 from rars.tree.categories import CategoryTree
+from rars.tree.merging import build_by_first_code
 
 Event = dict[str, Any]
 
 KIND = "index"
 MODEL_KIND = "retriever"
 POINTER = "current.json"
+WORK = ".shards"
+"""Where shards of an index that is being built are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,21 +225,24 @@ class Change:
     judged: JudgedQueries | None = None
 
 
-def write_version(run: Run, change: Change, *, advance: Advance | None = None) -> str:
+def write_version(
+    run: Run, change: Change, *, engine: Engine = INLINE, advance: Advance | None = None
+) -> str:
     """Write a new version whole, then point to it."""
     name = next_version(run)
-    tree = PrefixTree.build(change.identifiers.codes)
+    tree = _tree(change.identifiers.codes, engine)
+    work = home(run) / WORK
     with artifacts.writing(home(run) / name, kind=KIND) as draft:
         write_items(draft.folder / ITEM_FILE, change.items, change.keep, change.new)
         write_shown(draft.folder)
         draft.save_array("codes", np.asarray(change.identifiers.codes, dtype=np.int32))
         tree.save(draft.folder / "tree")
-        catalogue = as_dataset(draft.folder, change.identifiers.item_ids)
         if change.old is None:
-            evidence = EvidenceIndex.build(catalogue, tree, advance=advance)
+            _write_evidence(draft.folder, change, tree, work, engine, advance)
         else:
+            catalogue = as_dataset(draft.folder, change.identifiers.item_ids)
             evidence = change.old.evidence.changed(catalogue, tree, origin(change), advance=advance)
-        evidence.save(draft.folder / "evidence")
+            evidence.save(draft.folder / "evidence")
         _save_categories(draft, change.categories)
         _save_vectors(draft, f"vectors-{name[1:]}", change, run.recipe().search.vectors)
         _save_judged(draft, change)
@@ -243,7 +252,47 @@ def write_version(run: Run, change: Change, *, advance: Advance | None = None) -
     removed = 0 if change.keep is None else int((~change.keep).sum())
     event = {"action": change.action, "parent": old, "items": tree.n_items}
     point(run, name, event | {"added": added, "removed": removed})
+    artifacts.discard(work)
     return name
+
+
+def _tree(codes: Ints, engine: Engine) -> PrefixTree:
+    if engine is INLINE:
+        return PrefixTree.build(codes)
+    return build_by_first_code(
+        codes,
+        engine.workers,
+        lambda parts: engine.map(PrefixTree.build, ({"codes": part} for part in parts)),
+    )
+
+
+def _write_evidence(
+    folder: Path,
+    change: Change,
+    tree: PrefixTree,
+    work: Path,
+    engine: Engine,
+    advance: Advance | None,
+) -> None:
+    """The evidence of a catalogue that is read anew: at once where it is small, else by shards."""
+    items = change.items  # the draft's own may be where no other process looks
+    rows = shard_rows(tree.n_items)
+    if engine is INLINE and tree.n_items <= rows:
+        catalogue = as_dataset(folder, change.identifiers.item_ids)
+        EvidenceIndex.build(catalogue, tree, advance=advance).save(folder / "evidence")
+        return
+    extractors = default_extractors()
+    named = [artifacts.digest_file(items), rows, [one.name for one in extractors]]
+    write_evidence(
+        folder / "evidence",
+        items,
+        tree,
+        extractors,
+        work=work / artifacts.digest_json(named)[:32],
+        rows=rows,
+        engine=engine,
+        advance=advance,
+    )
 
 
 def origin(change: Change) -> Ints:
@@ -267,7 +316,7 @@ def digests(run: Run) -> dict[str, str]:
     }
 
 
-def build_index(run: Run, *, advance: Advance | None = None) -> str:
+def build_index(run: Run, *, engine: Engine = INLINE, advance: Advance | None = None) -> str:
     """Index the dataset that a run was trained on, as a new version; its name."""
     from rars.training.prepare import category_tree
 
@@ -285,12 +334,12 @@ def build_index(run: Run, *, advance: Advance | None = None) -> str:
     if reader.embeds:
         judged = JudgedQueries.of(dataset, reader.vectors)
         frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
-        vectors = identifiers.item_space(frozen, lambda: item_texts(dataset).to_pylist())
+        vectors = identifiers.catalogue_space(frozen, dataset)
     items = dataset.item_store.source
     assert isinstance(items, Path)  # a run keeps the folder of its dataset
     change = Change("build", identifiers, categories, items, vectors, judged=judged)
     with locks.held(run.folder):
-        return write_version(run, change, advance=advance)
+        return write_version(run, change, engine=engine, advance=advance)
 
 
 def is_current(run: Run) -> bool:

@@ -70,7 +70,7 @@ class Engine:
         self.metrics = metrics or Metrics()
         self.judged = _judged(systems.now())
         state = settings.state or Path(systems.now().run.folder) / FOLDER
-        self.judgments = JudgmentLog(state)
+        self.judgments = JudgmentLog(state, shared=settings.replicas > 1)
         self.batcher = Batcher(self._work, settings, self.metrics)
         self.metrics.watch(self)
         self._changing = ThreadPoolExecutor(1, "rars-changes")

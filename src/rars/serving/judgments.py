@@ -6,6 +6,9 @@ the tables that ``rars data import`` takes. Ignores HTTP.
 A judgment is acknowledged after its line and the line's end are on disk. So a last line without an end was
 never acknowledged: it is cut off when the file is opened again. Judgments that arrive while others are being
 forced to disk go with the next force, all together.
+
+Replicas of one server share the file: they append in turn, and each reads what the others wrote before it
+writes or tells.
 """
 
 from __future__ import annotations
@@ -15,8 +18,10 @@ import fcntl
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +33,8 @@ from rars.serving.schemas import Judgment
 from rars.systems import cleaned
 
 FILE = "judgments.jsonl"
+TURN = ".judgments.turn"
+"""Whoever holds its lock may append, among replicas."""
 _LABELS = {grade: label for label, grade in LABEL_GRADES.items()}
 
 
@@ -45,18 +52,22 @@ class Kept:
 
 
 class JudgmentLog:
-    """The file, opened for appending by this process alone."""
+    """The file, opened for appending by this process alone, or by the replicas of one server (``shared``)."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, shared: bool = False) -> None:
         self.path = folder / FILE
+        self._turn: int | None = None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            if shared:
+                self._turn = os.open(folder / TURN, os.O_RDWR | os.O_CREAT, 0o644)
             _force_folder(folder)
         except OSError as error:
             raise RarsError(f"{self.path} cannot be opened: {error.strerror}.") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(self._file, how | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._file)
             raise RarsError(
@@ -64,7 +75,11 @@ class JudgmentLog:
             ) from error
         self._standing: dict[tuple[str, str, str], Kept] = {}
         self.total = 0
-        self._size = self._read()
+        self._size = 0
+        self._noting = threading.Lock()
+        with self._my_turn():
+            self._cut_off()
+            self._catch_up()
         self._waiting: list[tuple[list[dict[str, Any]], asyncio.Future[int]]] = []
         self._writer = ThreadPoolExecutor(1, "rars-judgments")
         self._writing = False
@@ -73,6 +88,8 @@ class JudgmentLog:
         """End what is being written, and let others have the file."""
         self._writer.shutdown()
         os.close(self._file)
+        if self._turn is not None:
+            os.close(self._turn)
 
     # -- writing -----------------------------------------------------------------------------------
 
@@ -100,9 +117,7 @@ class JudgmentLog:
                         if not done.done():
                             done.set_exception(error)
                     continue
-                for given, done in taken:
-                    for row in given:
-                        self._note(row)
+                for _, done in taken:
                     if not done.done():
                         done.set_result(self.total)
         finally:
@@ -111,33 +126,60 @@ class JudgmentLog:
     def _force(self, rows: Sequence[dict[str, Any]]) -> None:
         """Append lines and force them to disk; a failure leaves the file as it was."""
         data = "".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows).encode()
+        with self._my_turn():
+            before = self._cut_off()
+            try:
+                _write_whole(self._file, data)
+                os.fsync(self._file)
+            except OSError:
+                os.ftruncate(self._file, before)
+                raise
+            self._catch_up()
+
+    @contextmanager
+    def _my_turn(self) -> Iterator[None]:
+        """No other replica appends within this."""
+        if self._turn is None:
+            yield
+            return
+        fcntl.flock(self._turn, fcntl.LOCK_EX)
         try:
-            _write_whole(self._file, data)
+            yield
+        finally:
+            fcntl.flock(self._turn, fcntl.LOCK_UN)
+
+    def _cut_off(self) -> int:
+        """Remove a last line that has no end; the bytes that are left."""
+        seen, size = self._size, os.fstat(self._file).st_size
+        whole = seen + os.pread(self._file, size - seen, seen).rfind(b"\n") + 1
+        if whole < size:
+            os.ftruncate(self._file, whole)
             os.fsync(self._file)
-        except OSError:
-            os.ftruncate(self._file, self._size)
-            raise
-        self._size += len(data)
+        return whole
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def _read(self) -> int:
-        """Note every judgment; cut off a last line that has no end."""
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.ftruncate(self._file, whole)
-            os.fsync(self._file)
-        for number, line in enumerate(data[:whole].splitlines(), start=1):
-            try:
-                self._note(json.loads(line))
-            except (ValueError, KeyError, TypeError) as error:
-                raise RarsError(f"{self.path}, line {number}: this is no judgment.") from error
-        return whole
+    def _catch_up(self) -> None:
+        """Note what was written since this was last done, by us or by other replicas."""
+        with self._noting:
+            size = os.fstat(self._file).st_size
+            if size < self._size:  # a line that we saw was never forced to disk: its disk was full
+                self._standing.clear()
+                self.total = self._size = 0
+            data = os.pread(self._file, size - self._size, self._size)
+            whole = data.rfind(b"\n") + 1
+            for line in data[:whole].splitlines():
+                try:
+                    self._note(json.loads(line))
+                except (ValueError, KeyError, TypeError) as error:
+                    raise RarsError(
+                        f"{self.path}, line {self.total + 1}: this is no judgment."
+                    ) from error
+            self._size += whole
 
     def _note(self, row: dict[str, Any]) -> None:
-        self.total += 1
         key = (cleaned(row["query"]), row["item_id"], row["user"])
+        self.total += 1
         if row["grade"] is None:
             self._standing.pop(key, None)
             return
@@ -155,7 +197,10 @@ class JudgmentLog:
     def standing(self, *, query: str | None = None, user: str | None = None) -> Iterator[Kept]:
         """The judgments that stand, of one query text or user if named."""
         text = None if query is None else cleaned(query)
-        for (asked, _, who), kept in self._standing.items():
+        self._catch_up()
+        with self._noting:
+            every = list(self._standing.items())
+        for (asked, _, who), kept in every:
             if (text is None or asked == text) and (user is None or who == user):
                 yield kept
 

@@ -1,13 +1,17 @@
 """What a server counts, in the format of Prometheus.
 
-Owns: the names and meanings of the ``rars_*`` series. Ignores who reads them.
+Owns: the names and meanings of the ``rars_*`` series. Ignores who reads them. Of several replicas behind one
+port, whoever is asked answers: every series then says whose it is, so that none is taken for another's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from rars.serving.engine import Engine
@@ -17,9 +21,10 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Metrics:
-    """The series of one server."""
+    """The series of one server, or of one replica of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, replica: int | None = None) -> None:
+        self._replica = replica
         self.registry = CollectorRegistry()
         r = self.registry
         self._requests = Counter(
@@ -105,4 +110,28 @@ class Metrics:
             self._items.labels(name).set(len(opened.store))
             if opened.version is not None:
                 self._version.labels(name).set(int(opened.version[1:]))
-        return generate_latest(self.registry)
+        if self._replica is None:
+            return generate_latest(self.registry)
+        named = CollectorRegistry()
+        named.register(_Of(self.registry, str(self._replica)))
+        return generate_latest(named)
+
+
+class _Of(Collector):
+    """The series of a registry, each with the number of its replica."""
+
+    def __init__(self, registry: CollectorRegistry, replica: str) -> None:
+        self._registry, self._replica = registry, replica
+
+    def describe(self) -> Iterable[Metric]:
+        """Not asked for names beforehand."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """All of them."""
+        for metric in self._registry.collect():
+            metric.samples = [
+                one._replace(labels={**one.labels, "replica": self._replica})
+                for one in metric.samples
+            ]
+            yield metric

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 import uvicorn
@@ -25,6 +26,8 @@ from rars.serving.app import create_app
 from rars.serving.engine import Engine
 from rars.serving.keys import Keys
 from rars.serving.logs import Handler, Log
+from rars.serving.metrics import Metrics
+from rars.serving.replicas import supervise
 from rars.serving.settings import Settings
 from rars.serving.systems import Systems
 
@@ -47,15 +50,35 @@ def serve(
             "rars keys, or leave --host out."
         )
     with bound(settings) as door:
-        torch.set_num_threads(settings.threads)
-        sys.setswitchinterval(_TURN)
-        systems = Systems.open(
-            named, narrow=settings.narrow, keep=settings.open_versions, tell=tell
-        )
-        engine = Engine(systems, settings)
-        server = Server(engine, settings, keys)
-        server.ready = lambda: ready(address(door))
-        server.run([door])
+        answers = partial(_at, door, ready)
+        if settings.replicas > 1:
+            supervise(named, settings, door, ready=answers, tell=tell)
+        else:
+            serve_on(door, named, settings, ready=answers, tell=tell)
+
+
+def _at(door: socket.socket, ready: Callable[[str], None]) -> None:
+    ready(address(door))
+
+
+def serve_on(
+    door: socket.socket,
+    named: Sequence[str],
+    settings: Settings,
+    *,
+    ready: Callable[[], None],
+    replica: int | None = None,
+    tell: Tell = SILENT,
+) -> None:
+    """Serve runs on a bound socket; ``replica`` is the number among those that share it."""
+    keys = Keys() if settings.keys is None else Keys.read(settings.keys)
+    torch.set_num_threads(settings.threads)
+    sys.setswitchinterval(_TURN)
+    systems = Systems.open(named, narrow=settings.narrow, keep=settings.open_versions, tell=tell)
+    engine = Engine(systems, settings, Metrics(replica))
+    server = Server(engine, settings, keys)
+    server.ready = ready
+    server.run([door])
 
 
 class Server(uvicorn.Server):

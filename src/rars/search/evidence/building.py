@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from rars.arrays import Ints as Rows
 from rars.data import Dataset
+from rars.data.store import Columns
 from rars.errors import RarsError
 from rars.progress import Advance
 from rars.search.evidence.extractor import Extractor
@@ -52,7 +53,7 @@ def build_postings(
     words, keys = PostingsBuilder(), PostingsBuilder()
     every = np.arange(_checked(dataset, tree), dtype=np.int32)
     lengths = np.zeros(len(every), dtype=np.int32)
-    _read(dataset, extractors, every, words, keys, lengths, advance)
+    read_items(dataset.item_store, extractors, every, words, keys, lengths, advance).warn()
     return Words(words.finish(tree.positions), lengths[tree.order]), keys.finish(tree.positions)
 
 
@@ -75,7 +76,7 @@ def carry_postings(
     lengths = np.zeros(count, dtype=np.int32)
     lengths[kept] = old.words.lengths[old.tree.positions[origin[kept]]]
     new = np.flatnonzero(origin == NEW).astype(np.int32)
-    _read(dataset, extractors, new, words, keys, lengths, advance)
+    read_items(dataset.item_store, extractors, new, words, keys, lengths, advance).warn()
     return Words(words.finish(tree.positions), lengths[tree.order]), keys.finish(tree.positions)
 
 
@@ -85,7 +86,8 @@ def read_through(
     """Read every item as ``build_postings`` does, and keep nothing: what cannot be read is found so."""
     every = np.arange(dataset.n_items, dtype=np.int32)
     lengths = np.zeros(len(every), dtype=np.int32)
-    _read(dataset, extractors, every, _Nothing(), _Nothing(), lengths, advance)
+    store = dataset.item_store
+    read_items(store, extractors, every, _Nothing(), _Nothing(), lengths, advance).warn()
 
 
 class _Nothing(PostingsBuilder):
@@ -106,27 +108,33 @@ def _checked(dataset: Dataset, tree: PrefixTree) -> int:
     return tree.n_items
 
 
-def _read(
-    dataset: Dataset,
+def read_items(
+    store: Columns,
     extractors: Sequence[Extractor],
     wanted: npt.NDArray[np.int32],
     words: PostingsBuilder,
     keys: PostingsBuilder,
     lengths: npt.NDArray[np.int32],
-    advance: Advance | None,
-) -> None:
-    """Put what the wanted rows have into the builders and their text lengths into ``lengths``."""
-    columns = dict.fromkeys([*FIELDS, *(name for e in extractors for name in e.columns)])
+    advance: Advance | None = None,
+    first: int = 0,
+) -> Unread:
+    """Put what the wanted rows have into the builders and their text lengths into ``lengths``.
+
+    Both count rows from ``first``. What extractors could not read is given back, to be told.
+    """
+    columns = list(dict.fromkeys([*FIELDS, *(name for e in extractors for name in e.columns)]))
     done = 0
     unread = Unread()
-    for number, rows in dataset.item_blocks(columns, wanted, BLOCK):
+    for numbers, rows in store.blocks(columns, wanted, BLOCK):
+        number = numbers.astype(np.int32, copy=False)
+        place = number - np.int32(first)
         for found in features(block_of([rows[name] for name in FIELDS])):
-            words.add(found.surfaces, found.code, number[found.row])
-            lengths[number] += np.bincount(found.row, minlength=len(number)).astype(np.int32)
+            words.add(found.surfaces, found.code, place[found.row])
+            lengths[place] += np.bincount(found.row, minlength=len(place)).astype(np.int32)
         for extractor in extractors:
             found = unread.items(extractor, rows, number)
-            keys.add(found.surfaces, found.code, number[found.row])
+            keys.add(found.surfaces, found.code, place[found.row])
         done += len(number)
         if advance:
             advance(done, len(wanted))
-    unread.warn()
+    return unread

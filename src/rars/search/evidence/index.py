@@ -13,6 +13,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -202,11 +203,7 @@ class EvidenceIndex:
     def save(self, folder: Path) -> None:
         """Write the arrays and their digests, all or nothing."""
         with artifacts.writing(folder, kind=KIND) as draft:
-            draft.meta.update(
-                items=self.tree.n_items,
-                order=_digest(self.tree),
-                extractors=[extractor.name for extractor in self.extractors],
-            )
+            draft.meta.update(described(self.tree, self.extractors))
             self.words.postings.save(draft, "words")
             self.keys.save(draft, "keys")
             draft.save_array("lengths", self.words.lengths)
@@ -241,6 +238,15 @@ class EvidenceIndex:
             and self.words.postings.fits(items)
             and self.keys.fits(items)
         )
+
+
+def described(tree: PrefixTree, extractors: Sequence[Extractor]) -> dict[str, Any]:
+    """What a stored index says of itself."""
+    return {
+        "items": tree.n_items,
+        "order": _digest(tree),
+        "extractors": [extractor.name for extractor in extractors],
+    }
 
 
 def _chosen(

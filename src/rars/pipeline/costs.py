@@ -1,0 +1,83 @@
+"""What the steps will cost on a dataset.
+
+Owns: how much work each stage has. Ignores what a unit of it costs (``rars.scale.cost``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow.compute as pc
+
+from rars.config import Recipe
+from rars.data import Dataset
+from rars.identifiers.learners import LEARNERS
+from rars.identifiers.texts import FIELDS, joined
+from rars.progress import Tell
+from rars.scale import Engine, cost
+from rars.scale.memory import peak, shown
+
+_CLUSTERED = 65_536
+"""Vectors that clustering looks at, of however many: 256 for each of 256 codes."""
+_AT_ONCE = {"embed": 16_384, "assign": 100_000, "index": 50_000}
+"""Items of a stage that are in memory together, however many there are."""
+_SAMPLE = 2_000
+"""Items whose texts say how long texts are."""
+
+
+def amounts(dataset: Dataset, recipe: Recipe) -> dict[str, float]:
+    """Thousands of characters to embed and to index, of judged pairs to fit on, of vectors to cluster (a
+    sample, of many) and to give codes.
+    """
+    characters = dataset.n_items * _length(dataset) / 1e3
+    fit = recipe.identifiers.fit if recipe.generative else None
+    pairs = 0 if fit is None else len(dataset.positives("train")[0]) * fit.epochs
+    return {
+        "embed": characters,
+        "fit": pairs / 1e3,
+        "cluster": min(dataset.n_items, _CLUSTERED) / 1e3,
+        "assign": dataset.n_items / 1e3,
+        "index": characters,
+    }
+
+
+def say(
+    stages: tuple[str, ...], dataset: Dataset, recipe: Recipe, engine: Engine, tell: Tell
+) -> dict[str, Any]:
+    """Say what stages will cost; the same as plain values."""
+    work = amounts(dataset, recipe)
+    total = cost.Cost()
+    for name in stages:
+        if work[name]:
+            held = work[name] * _AT_ONCE.get(name, dataset.n_items) / dataset.n_items
+            total += cost.stage(name, work[name], workers=engine.workers, at_once=held)
+    slowness = cost.slowness()
+    tell.say(total.sentence(slowness))
+    return total.as_dict(slowness)
+
+
+def identifying(recipe: Recipe) -> tuple[str, ...]:
+    """The stages of giving items their identifiers."""
+    if not LEARNERS[recipe.identifiers.learner].needs_vectors:
+        return ("assign",)
+    ready = recipe.identifiers.embedder.startswith("file:")
+    return (*(() if ready else ("embed",)), "fit", "cluster", "assign")
+
+
+def spent(expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What a result says of its cost: the peak of memory, and what was expected."""
+    return {"peak_memory": peak()} | ({} if expected is None else {"expected": dict(expected)})
+
+
+def told(result: Mapping[str, Any]) -> str:
+    """The same as a sentence."""
+    return f"Peak memory: {shown(result['peak_memory'])}."
+
+
+def _length(dataset: Dataset) -> float:
+    """Characters of a text, about: bytes of the first ones."""
+    for _, rows in dataset.item_blocks(FIELDS, size=_SAMPLE):
+        lengths = pc.binary_length(joined(rows))
+        return float(pc.mean(pc.fill_null(lengths, 0)).as_py() or 0.0)
+    return 0.0

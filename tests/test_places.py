@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from pathlib import Path
 
@@ -132,3 +133,14 @@ def test_without_any_place_there_is_one_sentence(no_cache):
     patch.setattr(tempfile, "mkdtemp", refused)
     with pytest.raises(RarsError, match="set RARS_CACHE to a folder"):
         places.cache_folder()
+
+
+def test_a_folder_that_another_process_makes_meanwhile_is_no_file(tmp_path):
+    """Whether something is there and whether it is a folder is one question, not two."""
+    names = [tmp_path / f"{number:04d}" for number in range(3000)]
+    other = threading.Thread(target=lambda: [name.mkdir() for name in names])
+    other.start()
+    for name in names:
+        while not name.exists():
+            places.target(name / "shard")
+    other.join()

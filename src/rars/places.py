@@ -7,8 +7,10 @@ temporary one that stands in where there is no place for a cache. Ignores what i
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import shutil
+import stat
 import tempfile
 import warnings
 from functools import cache
@@ -110,12 +112,18 @@ def _temporary(why: str) -> Path:
 def _problem(path: Path) -> str | None:
     """Why nothing can be made at a path; None if it can."""
     for place in (path, *path.absolute().parents):
-        if place.is_dir():
-            return None if os.access(place, os.W_OK | os.X_OK) else f"{place} is read-only"
-        if place.is_symlink() and not place.exists():
+        # Asked once: between two questions another process may make the folder.
+        try:
+            mode = place.stat().st_mode
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                raise
+            if not place.is_symlink():
+                continue
             return "it is a link that leads nowhere" if place == path else f"{place} leads nowhere"
-        if place.exists():
-            return "it is a file" if place == path else f"{place} is a file"
+        if stat.S_ISDIR(mode):
+            return None if os.access(place, os.W_OK | os.X_OK) else f"{place} is read-only"
+        return "it is a file" if place == path else f"{place} is a file"
     return None
 
 

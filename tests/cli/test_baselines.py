@@ -76,7 +76,7 @@ def test_training_again_finds_it_made(rars, home, name):
     line = ("train", home / name / "recipe.toml", "--data", home / "shop", "--out", home / name)
     said = rars(*line, "--json")
     found = json.loads(said.out)
-    assert found.keys() == {"run", "recipe", "system", "seconds", "learned"}
+    assert found.keys() == {"run", "recipe", "system", "seconds", "learned", "peak_memory"}
     assert (found["recipe"], found["system"]) == (name, name.removesuffix("-tuned"))
     assert "is made already" in said.err
     assert (home / name / "model" / "manifest.json").read_bytes() == before

@@ -66,7 +66,7 @@ def test_a_process_that_is_torn_down_is_a_defect_of_its_case(tmp_path):
 def test_code_that_is_executed_is_said(tmp_path):
     done, _, kept = hunted(tmp_path, "recipes")
     assert (done.returncode, kept) == (1, [])
-    assert "'subprocess.Popen':" in done.stdout
+    assert "subprocess.Popen ('true',)" in done.stdout  # with the program's name
 
 
 def test_nothing_found_is_exit_code_0(tmp_path):

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from rars.errors import RarsError, Unavailable
-from rars.scale import Shards, choose
+from rars.scale import choose
 from rars.scale.cluster import MISSING, Ray
+from rars.scale.shards import Shards
 from tests.scale import work
 from tests.scale.clusters import NEEDS_RAY, two_nodes
 

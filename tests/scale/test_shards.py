@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rars.scale import Shards, spans
 from rars.scale.local import Local
+from rars.scale.shards import Shards, spans
 
 from . import work
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rars.errors import RarsError
-from rars.scale import Shards
+from rars.scale.shards import Shards
 
 
 def square(number: int) -> tuple[int, int]:

@@ -121,7 +121,9 @@ def test_names_nobody_knows_are_one_sentence(retriever):
     with pytest.raises(RarsError, match="is none of ar, all, hybrid or a pattern"):
         plan("best", 3)
     asked = AskedOf(retriever.index.evidence, None, [TEXT], [None])
-    with pytest.raises(RarsError, match="no evidence 'smell'; choose one of f, bm25, dense"):
+    with pytest.raises(
+        RarsError, match="no evidence 'smell'; choose one of f, bm25, neighbours, dense"
+    ):
         weigh(asked, {"smell": 1.0})
     with pytest.raises(RarsError, match="nothing that evidence \\(dense\\) could read"):
         weigh(asked, {"dense": 1.0})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import signal
@@ -18,6 +17,7 @@ from rars.serving.keys import Keys
 from rars.serving.schemas import Judgment
 from rars.serving.server import serve
 from rars.serving.settings import Settings
+from tests.serving.running import awaited
 from tests.serving.test_process import process
 
 ASKED = ("black bottle 0.75 l", "running shoes", "gift for my sister")
@@ -118,13 +118,13 @@ def test_logs_of_replicas_tell_the_same_and_a_single_server_is_refused(tmp_path)
     one, two = (JudgmentLog(tmp_path, shared=True) for _ in range(2))
     with pytest.raises(RarsError, match="is in use by another server"):
         JudgmentLog(tmp_path)
-    assert asyncio.run(one.append([judgment("a")])) == 1
-    assert asyncio.run(two.append([judgment("b"), judgment("c")])) == 3
+    assert awaited(one.append([judgment("a")])) == 1
+    assert awaited(two.append([judgment("b"), judgment("c")])) == 3
     # Another was killed in the midst of a line, which was never acknowledged.
     with one.path.open("ab") as stream:
         stream.write(b'{"at": "')
     assert {kept.item_id for kept in two.standing()} == {"a", "b", "c"}
-    assert asyncio.run(one.append([judgment("d")])) == 4
+    assert awaited(one.append([judgment("d")])) == 4
     for log in (one, two):
         assert [kept.item_id for kept in log.standing()] == ["a", "b", "c", "d"]
         log.close()

@@ -350,8 +350,8 @@ class SearchSettings(Choice):
     candidates: Literal["auto", "all", "tree"] = "auto"
     """What dense evidence and a prior over identifiers look at: ``all`` items; those that a wide pass down
     the ``tree`` reaches; ``auto``: all of a small catalogue."""
-    reach: PositiveInt = 4000
-    """Items that the pass down the tree reaches."""
+    reach: PositiveInt | None = None
+    """Items that the pass down the tree reaches; left out, more of a larger catalogue."""
     vectors: Literal["float32", "float16", "int8"] = "float32"
     """How an index keeps the vectors of items: half and a quarter of the size, and rounded."""
 

@@ -19,7 +19,8 @@ from rars.arrays import Codes, Floats
 from rars.identifiers.blocks import BLOCK
 from rars.identifiers.quantizer import Quantizer
 from rars.places import cache_folder
-from rars.scale import INLINE, Engine, Shards, spans
+from rars.scale import INLINE, Engine
+from rars.scale.shards import Shards, spans
 
 KIND = "assigned codes"
 ROWS = 64 * BLOCK

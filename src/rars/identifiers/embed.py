@@ -29,7 +29,8 @@ from rars.identifiers.embedders import embedder_kind, shared_embedder
 from rars.identifiers.texts import digest_texts, item_texts
 from rars.places import cache_folder
 from rars.progress import Advance
-from rars.scale import INLINE, Engine, Shards, spans
+from rars.scale import INLINE, Engine
+from rars.scale.shards import Shards, spans
 
 KIND = "embeddings"
 

@@ -15,7 +15,7 @@ from rars.arrays import Points
 from rars.errors import RarsError
 from rars.identifiers.maps import ROWS, Maps
 from rars.places import cache_folder
-from rars.scale import spans
+from rars.scale.shards import spans
 
 KIND = "turned vectors"
 EASILY = 2**30

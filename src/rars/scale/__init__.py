@@ -7,6 +7,5 @@ it took (``memory``). Ignores what the work is: a room that has some hands over 
 
 from rars.scale.choosing import choose
 from rars.scale.engine import INLINE, Engine
-from rars.scale.shards import Shards, spans
 
-__all__ = ["INLINE", "Engine", "Shards", "choose", "spans"]
+__all__ = ["INLINE", "Engine", "choose"]

@@ -9,6 +9,7 @@ their own vectors. Ignores evidence and models.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,15 @@ from rars.search.routing import Matching
 from rars.search.store import Vectors
 from rars.tree import PrefixTree
 from rars.tree.descent import code_terms, descend
+
+
+def usual_reach(items: int) -> int:
+    """How many items of a catalogue are worth a look: with codes of one size, more of a larger one.
+
+    >>> [usual_reach(items) for items in (10_000, 300_000, 1_000_000)]
+    [4000, 4382, 8000]
+    """
+    return max(4000, round(8 * math.sqrt(items)))
 
 
 @dataclass(frozen=True, eq=False)

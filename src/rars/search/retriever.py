@@ -33,7 +33,7 @@ from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.runs import Run
 from rars.search.beam import Begun, Guide, Paths, beam_search, host, items_of
-from rars.search.candidates import TreeCandidates
+from rars.search.candidates import TreeCandidates, usual_reach
 from rars.search.evidence.languages import language_of
 from rars.search.evidence.parts import AskedOf, Weighed, weigh
 from rars.search.exact import exact_search
@@ -250,7 +250,7 @@ class Retriever:
         own = name if name in RULES else "all"
         search = {key: getattr(self.settings, key) for key in ("width", "categories", "score")}
         search |= {"candidates": "tree"} if self._reaches else {}
-        search |= {"reach": self.settings.reach} if self.near is not None else {}
+        search |= {"reach": self.near.reach} if self.near is not None else {}
         found = {
             "rule": name,
             "version": self.index.name,
@@ -368,7 +368,8 @@ class Retriever:
         """What finds the items whose vectors are worth a look; None where all are looked at."""
         if not self._reaches:
             return None
-        return TreeCandidates.of(self.tree, self.reader.quantizer, self.settings.reach)
+        reach = self.settings.reach or usual_reach(self.tree.n_items)
+        return TreeCandidates.of(self.tree, self.reader.quantizer, reach)
 
     @cached_property
     def _settings(self) -> dict[str, Section]:

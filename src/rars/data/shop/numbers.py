@@ -18,7 +18,7 @@ def number_of(root: int) -> str:
     """The number that offers of this product print.
 
     >>> number_of(1), number_of(2)
-    ('RL-61273', 'JX22546')
+    ('ZE-61273', 'YJ-22546')
     """
     mixed = root * _FACTOR % _MODULUS
     letters = _LETTERS[mixed % 26] + _LETTERS[mixed // 26 % 26]

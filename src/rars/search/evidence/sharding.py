@@ -27,7 +27,8 @@ from rars.arrays import Longs
 from rars.data.schema import ITEMS
 from rars.data.store import Columns
 from rars.progress import Advance
-from rars.scale import INLINE, Engine, Shards, spans
+from rars.scale import INLINE, Engine
+from rars.scale.shards import Shards, spans
 from rars.search.evidence.building import read_items
 from rars.search.evidence.extractor import Extractor
 from rars.search.evidence.guarding import Unread

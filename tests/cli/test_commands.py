@@ -115,7 +115,9 @@ def test_the_demo_runs_from_nothing(tmp_path):
     found = json.loads(done.stdout)
     assert found["items"] == 300
     systems = {(point["key"], point["rule"]) for point in found["results"]}
-    assert systems == {("bm25", "plain"), *product(("base", "rars"), ("ar", "all", "hybrid"))}
+    trained = {*product(("base", "rars"), ("ar", "all", "hybrid"))}
+    own = {("practical", "ar"), ("practical", "hybrid")}
+    assert systems == {("bm25", "plain")} | trained | own
     assert len(found["searches"]) == 3
     assert all(hit["explanation"] for hits in found["searches"].values() for hit in hits)
     assert "What each system finds" in Path(found["report"]).read_text()

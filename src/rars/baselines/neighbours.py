@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rars.arrays import Bools
 from rars.baselines.dense import DENSE, Dense
-from rars.baselines.parts import Facts, Own, SystemPart
+from rars.baselines.parts import Own, SystemPart
 from rars.config import NoSettings
 from rars.data import Dataset
 from rars.errors import RarsError
@@ -24,9 +24,6 @@ from rars.identifiers.embedder import Embedder
 from rars.progress import Advance
 from rars.search.evidence.neighbours import JudgedQueries
 from rars.systems import Ranked
-
-if TYPE_CHECKING:
-    from rars.identifiers.towers import Held
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +36,7 @@ class Neighbours:
     @classmethod
     def of(cls, dataset: Dataset, embedder: Embedder) -> Neighbours:
         """Remember the training judgments of a dataset."""
-        judged = JudgedQueries.of(dataset, lambda texts: embedder.embed(texts))
+        judged = JudgedQueries.of(dataset, embedder.embed)
         if judged is None:
             raise RarsError(f"{dataset.where} has no judged training query to remember.")
         return cls(judged, embedder)
@@ -65,18 +62,6 @@ class Neighbours:
         return Ranked.of_lists(lists, scores)
 
 
-def _learn(
-    own: Own,
-    dataset: Dataset,
-    folder: Path,
-    held: Held | None,
-    *,
-    seed: int = 0,
-    advance: Advance | None = None,
-) -> Facts:
-    return DENSE.learn(own, dataset, folder, held, seed=seed, advance=advance)
-
-
 def _open(
     own: Own,
     dataset: Dataset,
@@ -94,7 +79,7 @@ NEIGHBOURS = SystemPart(
     "items that were relevant to similar training queries",
     NoSettings,
     ("neighbours", "dense"),
-    _learn,
+    DENSE.learn,  # what embeds a query is all that is learned; the rest is remembered
     _open,
     chooses=DENSE.chooses,
     trains=DENSE.trains,

@@ -12,7 +12,7 @@ neighbour, so it is sparse; it costs one product with the training queries, what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -197,14 +197,3 @@ def _texts(path: Path) -> pa.Array:
 def _unit(vectors: Points) -> Points:
     rows = np.asarray(vectors, dtype=np.float32)
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
-
-
-def neighbours_of(
-    judged: JudgedQueries | None,
-    embed: Callable[[], Points] | None,
-    ancestry: Ancestry,
-) -> Sequence[Evidence] | None:
-    """The evidence of some queries; None where nothing was judged, or nothing can read a text."""
-    if judged is None or embed is None:
-        return None
-    return judged.evidence(embed(), ancestry)

@@ -20,7 +20,7 @@ from rars.errors import RarsError
 from rars.search.candidates import TreeCandidates
 from rars.search.evidence.evidence import Evidence, combine
 from rars.search.evidence.index import EvidenceIndex
-from rars.search.evidence.neighbours import JudgedQueries, neighbours_of
+from rars.search.evidence.neighbours import JudgedQueries
 from rars.search.routing import Matching
 from rars.search.store import Vectors
 
@@ -77,7 +77,9 @@ def _dense(asked: AskedOf) -> Sequence[Evidence] | None:
 
 
 def _neighbours(asked: AskedOf) -> Sequence[Evidence] | None:
-    return neighbours_of(asked.judged, asked.embed, asked.index.ancestry)
+    if asked.judged is None or asked.embed is None:
+        return None
+    return asked.judged.evidence(asked.embed(), asked.index.ancestry)
 
 
 def _dense_near(

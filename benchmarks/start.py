@@ -64,7 +64,9 @@ def _commands(run: Path) -> dict[str, list[str]]:
 
 def _prepare(sources: Path, home: Path, items: str) -> None:
     shop = str(home / "shop")
-    _run(sources, ["-m", "rars", "data", "shop", shop, "--size", items, "--realism", "0"])
+    # Versions before the dial know no other shop.
+    tidy = [] if items == "tiny" else ["--realism", "0"]
+    _run(sources, ["-m", "rars", "data", "shop", shop, "--size", items, *tidy])
     words = ["train", "rars", "--data", shop, "--out", str(home / "run"), "--size", "tiny"]
     _run(sources, ["-m", "rars", *words, "--set", "training.epochs=1"])
 

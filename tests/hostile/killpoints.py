@@ -148,9 +148,21 @@ CASES = [
         "train bm25 --data {home}/shop --out {home}/words --set bm25.k1=2.0",
         ("data shop, new", "train bm25"),
     ),
+    Case(
+        "data import",
+        "data import {home}/mine --items {home}/new.jsonl --queries {home}/queries.jsonl "
+        "--judgments {home}/judged.jsonl",
+    ),
+    Case("inspect", "inspect {home}/run", ("data shop, new", "train")),
+    Case("plot", "plot {home}/run", ("data shop, new", "train")),
+    Case("analyze", "analyze {home}/run ambiguity", ("data shop, new", "train")),
+    Case("report", "report {home}/run", ("data shop, new", "train", "evaluate")),
 ]
 NEW = [{"id": f"N{n}", "title": f"zyxquor theremin {n}"} for n in (1, 2)]
 OTHER = [{"id": f"N{n}", "title": f"another theremin {n}"} for n in (1, 2)]
+QUERIES = [{"id": f"Q{n}", "text": f"theremin {n}"} for n in (1, 2)]
+JUDGED = [{"query_id": f"Q{n}", "item_id": f"N{n}", "grade": 3} for n in (1, 2)]
+FILES = {"new": NEW, "other": OTHER, "queries": QUERIES, "judged": JUDGED}
 
 
 # -- what is there ---------------------------------------------------------------------------------
@@ -183,7 +195,10 @@ def _parts(folder: Path, home: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _content(path: Path) -> Any:
-    text = path.read_text()
+    try:
+        text = path.read_text()
+    except UnicodeDecodeError:  # a figure
+        return path.read_bytes()
     if path.suffix == ".json":
         return _steady(json.loads(text))
     if path.suffix == ".jsonl":
@@ -277,8 +292,9 @@ class World:
             shutil.copytree(self._made(names), self.work, symlinks=True)
             return
         self.work.mkdir()
-        for name, rows in (("new.jsonl", NEW), ("other.jsonl", OTHER)):
-            (self.work / name).write_text("".join(json.dumps(one) + "\n" for one in rows))
+        for name, rows in FILES.items():
+            lines = "".join(json.dumps(one) + "\n" for one in rows)
+            (self.work / f"{name}.jsonl").write_text(lines)
 
     def ready(self, names: tuple[str, ...]) -> None:
         """Make what these cases leave behind."""

@@ -157,6 +157,16 @@ CASES = [
     Case("plot", "plot {home}/run", ("data shop, new", "train")),
     Case("analyze", "analyze {home}/run ambiguity", ("data shop, new", "train")),
     Case("report", "report {home}/run", ("data shop, new", "train", "evaluate")),
+    Case(
+        "search --out",
+        "search {home}/run --queries {home}/queries.jsonl --out {home}/hits.jsonl",
+        ("data shop, new", "train"),
+    ),
+    Case(
+        "compare --markdown",
+        "compare {home}/run bm25 --rule ar --markdown {home}/table.md",
+        ("data shop, new", "train", "evaluate"),
+    ),
 ]
 NEW = [{"id": f"N{n}", "title": f"zyxquor theremin {n}"} for n in (1, 2)]
 OTHER = [{"id": f"N{n}", "title": f"another theremin {n}"} for n in (1, 2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from rars.evaluation import MEASURES, PerQuery
 from rars.evaluation.comparison import Scores
 from rars.evaluation.stored import Files, seal
+from rars.experiments.courses import MEASURED, Course
 from rars.experiments.design import Point, Setting, Study
 from rars.experiments.results import Results, summarise
 
@@ -33,9 +35,24 @@ def found_of(study: Study, setting: Setting, *, seeds: int = 3, missing: tuple =
         for rule in one.rules if kept else ():
             runs = tuple(per_query(one.key, rule, seed) for seed in kept)
             whole[Point(one.key, rule)] = Scores(tuple(kept), runs, not one.seeded)
-    parts = {"seen": QUERIES[:25], "unseen": QUERIES[25:]} if study.subsets else None
     contrasts = study.contrasts(setting)
-    return summarise(whole, setting, conditions, contrasts, study.measures, parts)
+    named = {one.system.subset for one in contrasts} - {"all"}
+    parts = {name: QUERIES[at:] for at, name in enumerate(sorted(named))} or None
+    made = summarise(whole, setting, conditions, contrasts, study.measures, parts)
+    return replace(made, courses=courses_of(made, seeds))
+
+
+def courses_of(results: Results, seeds: int) -> dict[str, dict[int, Course]]:
+    """A course for each training that says how often it measures itself."""
+    epochs = (1.0, 2.0, 3.0)
+    return {
+        key: {
+            seed: Course(epochs, dict.fromkeys(MEASURED, (0.1, 0.3, 0.2 + seed / 100)))
+            for seed in range(seeds)
+        }
+        for key, one in results.conditions.items()
+        if one.recipe.generative and one.recipe.training.evaluations
+    }
 
 
 def seal_nothing(results: Path, split: str, rule: str) -> None:

@@ -44,7 +44,7 @@ def stand_in(dataset, fails=""):
             artifacts.write_json(folder / "manifest.json", {"steps": {"model": {}, "index": {}}})
             for rule in task.arguments["rules"]["test"]:
                 random = np.random.default_rng(zlib.crc32(f"{task.name}{rule}".encode()))
-                lists = [random.permutation(20)[:8].tolist() for _ in truth.queries]
+                lists = [random.permutation(dataset.n_items)[:8].tolist() for _ in truth.queries]
                 ranking = Ranking.of(truth.queries, Ranked.of_lists(lists))
                 files = stored.Files.of(folder / "results", "test", rule)
                 found = measure(ranking, truth)

@@ -160,7 +160,7 @@ def test_validation_is_measured_as_often_as_asked_and_after_the_last_epoch(
 
     def validate(model):
         asked.append(model.training)
-        return 0.5
+        return {"validation": 0.5}
 
     loop.train(model_of(example, "full-sid"), plan, validate=validate)
     assert len(asked) == min(epochs, evaluations)
@@ -174,13 +174,13 @@ def test_validation_is_measured_as_often_as_asked_and_after_the_last_epoch(
 
 def test_the_weights_that_were_best_are_those_that_come_back(tmp_path):
     example = Example(latent=False)
-    plan = plan_of(example, tmp_path, epochs=4, evaluations=4)
+    plan = plan_of(example, tmp_path, epochs=4, evaluations=4, keep="best")
     model, seen = model_of(example, "full-sid"), []
     values = iter([0.1, 0.3, 0.3, 0.2])
 
     def validate(found):
         seen.append({n: v.clone() for n, v in found.state_dict().items()})
-        return next(values)
+        return {"validation": next(values)}
 
     at = loop.train(model, plan, validate=validate)
     assert at.best == 0.3
@@ -188,6 +188,29 @@ def test_the_weights_that_were_best_are_those_that_come_back(tmp_path):
     for name, value in model.model.state_dict().items():
         assert torch.equal(value, seen[1][name]), name
     assert any(not torch.equal(value, seen[3][name]) for name, value in seen[1].items())
+
+
+def test_measuring_a_final_checkpoint_is_told_and_changes_no_weight(tmp_path):
+    example = Example(latent=False)
+    plain, measured = model_of(example, "full-sid"), model_of(example, "full-sid")
+    loop.train(plain, plan_of(example, tmp_path / "plain", epochs=4))
+    plan = plan_of(example, tmp_path / "measured", epochs=4, evaluations=2)
+    told = {"validation": 0.25, "validation_ndcg": 0.125}
+    at = loop.train(measured, plan, validate=lambda model: told)
+    assert at.best is None
+    assert not plan.best.exists()
+    lines = [json.loads(line) for line in (plan.folder / "journal.jsonl").read_text().splitlines()]
+    found = [line for line in lines if "validation" in line]
+    assert [line["epoch"] for line in found] == [2, 4]
+    assert all(line.items() >= told.items() for line in found)
+    for name, value in plain.state_dict().items():
+        assert torch.equal(value, measured.state_dict()[name]), name
+
+
+def test_how_often_a_training_is_measured_follows_from_what_it_keeps():
+    assert LoopSettings(keep="best").measured == 8
+    assert LoopSettings().measured == 0
+    assert LoopSettings(evaluations=3).measured == 3
 
 
 def test_a_phase_that_is_done_touches_neither_journal_nor_checkpoint(tmp_path):

@@ -172,7 +172,7 @@ class TermSettings(Section):
         return written | own
 
 
-_TAKEN = ("loss", "step", "epoch", "progress", "pairs", "validation", "phase")
+_TAKEN = ("loss", "step", "epoch", "progress", "pairs", "validation", "validation_ndcg", "phase")
 """What the journal says beside the terms."""
 
 
@@ -227,6 +227,9 @@ class IndexingSettings(ShareSettings):
     """Item texts as queries whose one answer is the item itself (DSI's indexing task)."""
 
 
+_EVALUATIONS = 8
+
+
 class LoopSettings(Section):
     """What a phase of training may set for itself."""
 
@@ -247,12 +250,19 @@ class LoopSettings(Section):
     accumulate: PositiveInt = 1
     keep: Literal["final", "best"] = "final"
     """``best``: the checkpoint with the highest recall on validation queries; never chosen on test data."""
-    evaluations: PositiveInt = 8
-    """How often validation recall is measured (only for ``keep = "best"``)."""
+    evaluations: PositiveInt | None = None
+    """How often the model is measured on validation queries, at even distances. Left out: eight times for
+    ``keep = "best"``, never for ``final``, where it changes nothing but what the journal tells."""
     judged: bool = True
     """Train on the judged queries."""
     pseudo: PseudoSettings = PseudoSettings()
     indexing: IndexingSettings = IndexingSettings()
+
+    @property
+    def measured(self) -> int:
+        """How often a training measures itself on validation queries."""
+        usual = _EVALUATIONS if self.keep == "best" else 0
+        return usual if self.evaluations is None else self.evaluations
 
 
 class PhaseSettings(Section):

@@ -19,6 +19,7 @@ from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import comparison
 from rars.systems import PLAIN as PLAIN
+from rars.tree import PrefixTree
 
 if TYPE_CHECKING:
     from rars.evaluation.tables import Table
@@ -154,6 +155,7 @@ class Study:
 
     ``tuned``    the recipes whose own best learning rate the study needs
     ``subsets``  named parts of the test queries, as row numbers of the dataset
+    ``on_tree``  the same, of the dataset and the tree of the first condition's identifiers
     ``systems``  the rows that ``--systems`` may choose among; none: it cannot
     """
 
@@ -166,6 +168,7 @@ class Study:
     draw: Callable[[Results, Path], None] | None = None
     tuned: tuple[str, ...] = ("base",)
     subsets: Callable[[Dataset], dict[str, Ints]] | None = None
+    on_tree: Callable[[Dataset, PrefixTree], dict[str, Ints]] | None = None
     systems: tuple[str, ...] = ()
 
 

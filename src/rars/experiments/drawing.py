@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rars.analysis import figures
+from rars.experiments.courses import MEASURED, Course
 from rars.experiments.design import Delta
 from rars.experiments.results import named
 
@@ -79,6 +80,36 @@ def sweeps(panels: Sequence[Panel], path: Path) -> None:
             axis.set_title(panel.title)
         axes[0].set(ylabel="gain over Base (points)")
         axes[0].legend(fontsize=8)
+
+
+def courses(listed: Mapping[str, Mapping[int, Course]], path: Path) -> None:
+    """One panel per measure, one line per label: validation quality over the epochs.
+
+    A line is the mean over seeds at the epochs that all of them measured; its band reaches from the lowest
+    seed to the highest.
+    """
+    with figures.figure(path, panels=len(MEASURED), width=5.0, height=3.6) as axes:
+        for axis, measure in zip(axes, MEASURED, strict=True):
+            for at, (label, by_seed) in enumerate(listed.items()):
+                color = figures.SERIES[at % len(figures.SERIES)]
+                style = ("-", "--", ":")[at // len(figures.SERIES) % 3]
+                _course(axis, list(by_seed.values()), measure, label, color, style)
+            axis.set(xlabel="epoch", title=f"validation {measure} (%)", ylim=(0, None))
+        if listed:
+            axes[0].legend(fontsize=8)
+
+
+def _course(
+    axis: Any, runs: Sequence[Course], measure: str, label: str, color: str, style: str
+) -> None:
+    common = sorted(set.intersection(*(set(one.epochs) for one in runs)))
+    rows = [dict(zip(one.epochs, one.values[measure], strict=True)) for one in runs]
+    points = [[100 * row[epoch] for row in rows] for epoch in common]
+    means = [sum(values) / len(values) for values in points]
+    axis.plot(common, means, style, marker="o", ms=3, color=color, label=label)
+    if len(runs) > 1:
+        low, high = [min(values) for values in points], [max(values) for values in points]
+        axis.fill_between(common, low, high, color=color, alpha=0.15, lw=0)
 
 
 def _line(axis: Any, line: Sequence[Delta | None], measure: str, color: str, shift: float) -> None:

@@ -1,6 +1,7 @@
 """Numbers of runs that outlive the runs: the per-query measures of a cell, a few kilobytes each.
 
-Owns: ``FOLDER/RUN/SPLIT-RULE.parquet``, one row a query and one column a measure. A run is named by the
+Owns: ``FOLDER/RUN/SPLIT-RULE.parquet``, one row a query and one column a measure, and ``course.json``, what
+the training measured of itself on its way. A run is named by the
 digest of its data and recipe, so numbers found under its name are its own, wherever it was trained: a table
 can be made in several sittings, on several machines, or from a repository that holds no weights. Ignores
 statistics.
@@ -19,8 +20,9 @@ import pyarrow.parquet as pq
 from rars import artifacts
 from rars.errors import RarsError
 from rars.evaluation import PerQuery
+from rars.experiments.courses import Course
 
-_QUERY = "query"
+_QUERY, _COURSE = "query", "course.json"
 _COUNTS = ("left_out", "unanswered")
 
 
@@ -58,6 +60,21 @@ class Kept:
         sink = io.BytesIO()
         pq.write_table(pa.table(columns).replace_schema_metadata(counts), sink, compression="zstd")
         artifacts.write_bytes(path, sink.getvalue())
+
+    def find_course(self, run: str) -> Course | None:
+        """How a run's training went, where that was kept."""
+        path = None if self.folder is None else self.folder / run / _COURSE
+        if path is None or not path.exists():
+            return None
+        try:
+            return Course.of_dict(artifacts.read_json(path))
+        except (KeyError, TypeError, ValueError) as error:
+            raise RarsError(f"{path} does not hold the course of a training.") from error
+
+    def put_course(self, run: str, found: Course) -> None:
+        """Keep how a run's training went, unless it is there already."""
+        if self.folder is not None and not (path := self.folder / run / _COURSE).exists():
+            artifacts.write_json(path, found.as_dict())
 
     def _path(self, run: str, split: str, rule: str) -> Path | None:
         return None if self.folder is None else self.folder / run / f"{split}-{rule}.parquet"

@@ -27,6 +27,8 @@ from rars.experiments.kept import Kept
 from rars.experiments.learning_rate import Curve, RateSearch
 from rars.experiments.processes import Failure, Watch, run_all
 from rars.experiments.results import Results, collect
+from rars.identifiers import Identifiers
+from rars.tree import PrefixTree
 
 Say = Callable[[str], None]
 
@@ -144,6 +146,10 @@ def conduct(order: Order, *, watch: Watch | None = None, say: Say | None = None)
 
     def work(grid: Grid) -> None:
         left = grid.tasks()
+        if order.study.on_tree is not None:
+            # Numbers that were kept need no run, but their queries are told apart by the tree.
+            known = {one.folder for one in left}
+            left = [*(one for one in grid.identify_tasks() if one.folder not in known), *left]
         speak(f"  {described(grid)}")
         failures.extend(run_all(left, order.jobs, watch, order.engine))
 
@@ -162,13 +168,25 @@ def conduct(order: Order, *, watch: Watch | None = None, say: Say | None = None)
     lacking = _lacking(grid, failures)
     failures = [one for one in failures if not one.unavailable]
     conditions, contrasts = order.study.conditions(setting), order.study.contrasts(setting)
-    results = collect(grid, setting, conditions, contrasts, order.study.measures, order.subsets)
+    parts = {**(order.subsets or {}), **_parts_on_tree(order, grid)}
+    results = collect(grid, setting, conditions, contrasts, order.study.measures, parts)
     if grid.cells and not results.scores:
         why = [*map(str, failures), *lacking.values()]
         raise RarsError(f"No run of {order.study.name} could be made: {why[0].rstrip('.')}.")
     results = replace(results, lacking=lacking)
     seconds = round(time.perf_counter() - started, 1)
     return _written(order, grid, results, curves, failures, seconds)
+
+
+def _parts_on_tree(order: Order, grid: Grid) -> dict[str, Ints]:
+    """Parts of the test queries that follow from where relevance divides; the empty ones are left out."""
+    homes = [cell.identifiers for cell in grid.cells if cell.identifiers is not None]
+    if order.study.on_tree is None or not homes or not folders.identified(homes[0]):
+        return {}
+    tree = PrefixTree.build(Identifiers.load(homes[0] / "identifiers").codes)
+    asked = Truth.of(order.dataset, "test").queries
+    found = order.study.on_tree(order.dataset, tree)
+    return {name: queries for name, queries in found.items() if np.isin(asked, queries).any()}
 
 
 def _lacking(grid: Grid, failures: list[Failure]) -> dict[str, str]:

@@ -7,7 +7,7 @@ layout, and leaves all statistics to ``rars.evaluation.comparison``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from rars.errors import RarsError
 from rars.evaluation import Estimate, PerQuery, Truth
 from rars.evaluation import stored as stored_evaluation
 from rars.evaluation.comparison import Scores, differences, intervals, same_queries
+from rars.experiments.courses import Course
 from rars.experiments.design import Condition, Contrast, Delta, Ints, Point, Setting
 from rars.experiments.folders import results_of
 from rars.experiments.grid import Grid, GridCell
@@ -38,6 +39,8 @@ class Results:
     deltas: tuple[Delta, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
     """Queries in each subset."""
+    courses: Mapping[str, Mapping[int, Course]] = field(default_factory=dict)
+    """How the trainings of a condition went, by its key and the seed, where they measured themselves."""
     lacking: Mapping[str, str] = field(default_factory=dict)
     """Why a condition has no run, in one sentence, where what it needs cannot be had; by its key."""
 
@@ -78,6 +81,10 @@ class Results:
             "queries": dict(self.counts),
             "points": points,
             "differences": [_delta(one) for one in self.deltas],
+            "courses": {
+                key: {str(seed): one.as_dict() for seed, one in by_seed.items()}
+                for key, by_seed in self.courses.items()
+            },
             "unavailable": dict(self.lacking),
         }
 
@@ -98,8 +105,12 @@ def collect(
 ) -> Results:
     """Read what the cells stored and compute the study's numbers."""
     whole: dict[Point, Scores] = {}
+    courses: dict[str, dict[int, Course]] = {}
     for condition in conditions:
         cells = [cell for cell in grid.cells if cell.condition == condition]
+        told = {cell.seed: read_course(cell) for cell in cells}
+        if found := {seed: one for seed, one in told.items() if one is not None}:
+            courses[condition.key] = found
         for rule in condition.rules:
             read = {cell.seed: read_cell(cell, rule, grid.dataset) for cell in cells}
             known = {seed: one for seed, one in read.items() if one is not None}
@@ -107,7 +118,8 @@ def collect(
                 point = Point(condition.key, rule)
                 fixed = not condition.seeded
                 whole[point] = Scores(tuple(known), tuple(known.values()), fixed)
-    return summarise(whole, setting, conditions, contrasts, measures, subsets)
+    made = summarise(whole, setting, conditions, contrasts, measures, subsets)
+    return replace(made, courses=courses)
 
 
 def summarise(
@@ -144,6 +156,16 @@ def read_cell(cell: GridCell, rule: str, dataset: Dataset) -> PerQuery | None:
         return cell.kept.find(cell.folder.name, split, rule)
     found = read_numbers(numbers, split, dataset)
     cell.kept.put(cell.folder.name, split, rule, found)
+    return found
+
+
+def read_course(cell: GridCell) -> Course | None:
+    """How a cell's training went, from its journal or as it was kept; None if it did not measure itself."""
+    found = Course.read(cell.folder / "journal.jsonl")
+    if found is None:
+        return cell.kept.find_course(cell.folder.name)
+    if cell.trained:
+        cell.kept.put_course(cell.folder.name, found)
     return found
 
 

@@ -32,7 +32,7 @@ from rars.pipeline.identification import check_given, find
 from rars.pipeline.indexing import index
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
-from rars.search.engine import Engine, recall
+from rars.search.engine import Engine, quality
 from rars.search.rehearsal import rehearse
 from rars.training import checkpoint, journal, loop
 from rars.training.candidates import Ranker
@@ -255,21 +255,26 @@ class _Training:
             marks={"phase": phase.name} if several else {},
         )
         held = self._held_out() if beside else None
-        chooses = phase.loop.keep == "best" and len(self.dataset.positives("validation")[0]) > 0
-        engine = self._engine() if chooses else None
+        measures = phase.loop.measured and len(self.dataset.positives("validation")[0]) > 0
+        chooses = measures and phase.loop.keep == "best"
+        engine = self._engine() if measures else None
 
-        def validate(found: IdentifierModel) -> float:
+        def validate(found: IdentifierModel) -> dict[str, float]:
             assert engine is not None
             if held is not None:
                 mix(found, held, recipe.model.normaliser)
-            return float(recall(engine, self.dataset, "validation", model=found).mean())
+            reached = quality(engine, self.dataset, "validation", model=found)
+            return {
+                "validation": reached.mean("Recall@100"),
+                "validation_ndcg": reached.mean("nDCG@10"),
+            }
 
         name = f"{recipe.name} {phase.name}" if several else recipe.name
         at = loop.train(
             model,
             plan,
             report=lambda values: self.tell.note(name, values),
-            validate=validate if chooses else None,
+            validate=validate if measures else None,
             accelerator=self.accelerator,
         )
         if chooses:

@@ -1,6 +1,6 @@
 """Texts in, items out, by the model alone: what validation during training needs.
 
-Owns: searching in batches over the tree of all identifiers, and Recall@k. Ignores the index on disk,
+Owns: searching in batches over the tree of all identifiers, and what that finds. Ignores the index on disk,
 categories and evidence: those are ``rars.search.retriever``'s, for trained runs.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from rars.arrays import Ints
 from rars.data import Dataset
+from rars.evaluation.measures import Measure, PerQuery, measure
+from rars.evaluation.ranking import Ranking, texts_of
+from rars.evaluation.truth import Truth
 from rars.identifiers import Identifiers
 from rars.model.identifier_model import IdentifierModel
 from rars.model.prior import PriorMeasure
@@ -22,7 +23,10 @@ from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.search.beam import Begun, Guide, Paths, beam_search, items_of
 from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
+from rars.systems import Ranked
 from rars.tree import PrefixTree
+
+MEASURES = (Measure("Recall", 100), Measure("nDCG", 10))
 
 _BATCH = 32
 
@@ -84,21 +88,10 @@ class Engine:
         )
 
 
-def recall(
-    engine: Engine,
-    dataset: Dataset,
-    split: str,
-    *,
-    k: int = 100,
-    model: IdentifierModel | None = None,
-    advance: Advance | None = None,
-) -> npt.NDArray[np.float64]:
-    """Recall@k of every query of a split that has a positive item, in the dataset's order."""
-    query, item, _ = dataset.positives(split)
-    asked, row = np.unique(query, return_inverse=True)
-    texts = [dataset.query_texts[int(q)].as_py() for q in asked]
-    ranked = engine.search(texts, k=k, model=model, advance=advance)
-    owner = np.repeat(np.arange(len(asked)), [len(items) for items in ranked])
-    shown = owner * dataset.n_items + np.concatenate(ranked)
-    hits = np.isin(row * dataset.n_items + item, shown)
-    return np.bincount(row, hits) / np.bincount(row)
+def quality(
+    engine: Engine, dataset: Dataset, split: str, *, model: IdentifierModel | None = None
+) -> PerQuery:
+    """Recall@100 and nDCG@10 of every query of a split that has something to find."""
+    truth = Truth.of(dataset, split)
+    ranked = Ranked.of_lists(engine.search(texts_of(dataset, truth.queries), model=model))
+    return measure(Ranking.of(truth.queries, ranked), truth, MEASURES)

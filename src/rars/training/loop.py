@@ -53,7 +53,8 @@ from rars.training.sampler import QueryRange, batches
 _SAVING_SHARE = 0.05
 
 Report = Callable[[dict[str, float]], None]
-Validate = Callable[[IdentifierModel], float]
+Validate = Callable[[IdentifierModel], Mapping[str, float]]
+"""What the journal says of a model on validation queries; ``validation`` is what the best is chosen by."""
 
 
 class TrainingModel(nn.Module):
@@ -411,17 +412,18 @@ class _Run:
         )
 
     def _validated(self, at: Position, journal: Journal | None) -> Position:
-        """After an epoch: measure on validation queries when it is time, and keep the best weights."""
+        """After an epoch: measure on validation queries when it is time; keep the best weights if asked."""
         loop, done = self.plan.loop, at.epoch - self.plan.first
         # As often as asked for at even distances, the last time after the last epoch.
-        due = done * loop.evaluations // loop.epochs > (done - 1) * loop.evaluations // loop.epochs
+        due = done * loop.measured // loop.epochs > (done - 1) * loop.measured // loop.epochs
         if self.validate is None or not due:
             return at
         self.model.eval()
-        value = self.validate(self.model.model)
+        found = self.validate(self.model.model)
         if journal is not None:
-            journal.write(step=at.step, epoch=at.epoch, validation=value, **self.plan.marks)
-        if at.best is None or value > at.best:
+            journal.write(step=at.step, epoch=at.epoch, **found, **self.plan.marks)
+        value = found["validation"]
+        if loop.keep == "best" and (at.best is None or value > at.best):
             at = replace(at, best=value, best_step=at.step)
             if self.rank == 0:
                 checkpoint.save(self.plan.best, self.model, self.optimizer, at, self.plan.source)

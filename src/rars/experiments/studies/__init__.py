@@ -9,6 +9,7 @@ from __future__ import annotations
 from rars.errors import RarsError
 from rars.experiments.design import Study
 from rars.experiments.studies import (
+    claim,
     demo,
     depth,
     geometry,
@@ -19,6 +20,7 @@ from rars.experiments.studies import (
     objectives,
     positives,
     practical,
+    regime,
     sensitivity,
 )
 
@@ -36,10 +38,12 @@ STUDIES: dict[str, Study] = {
     "depth": depth.STUDY,
     "nq320k": nq320k.STUDY,
     "learning-rate": learning_rate.STUDY,
+    "claim": claim.STUDY,
+    "regime": regime.STUDY,
     "practical": practical.STUDY,
     "demo": demo.STUDY,
 }
-"""In the order in which a reader of the paper meets them; the last two are not in it."""
+"""In the order in which a reader of the paper meets them; those from ``learning-rate`` on are not in it."""
 
 
 def study(name: str) -> Study:

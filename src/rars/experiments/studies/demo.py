@@ -7,8 +7,11 @@ and ``practical``, the recipe for one's own catalogue, is trained for three epoc
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rars.evaluation.report import differences, ranked, short
 from rars.evaluation.tables import Block, Table
+from rars.experiments import drawing
 from rars.experiments.design import FIVE, PLAIN, PRIMARY, Condition, Contrast, Point, Setting, Study
 from rars.experiments.layout import rows, values_caption
 from rars.experiments.results import Results
@@ -16,6 +19,9 @@ from rars.experiments.results import Results
 RULE_LABELS = {"ar": "AR only", "all": "all levels", "hybrid": "hybrid"}
 MODELS = {"base": "Base", "rars": "RARS"}
 OWN, OWN_LABEL, OWN_RULES = "practical", "Practical", ("ar", "hybrid")
+
+MEASUREMENTS = 5
+"""Of Base and RARS on validation queries, on their way."""
 
 _EPOCHS = "training.epochs"
 
@@ -28,10 +34,9 @@ def conditions(setting: Setting) -> list[Condition]:
         Condition("bm25", "BM25", setting.recipe("bm25"), (PLAIN,), seeded=False),
         Condition(OWN, OWN_LABEL, own, OWN_RULES),
     ]
+    changes = ("training.batching=queries", f"training.evaluations={MEASUREMENTS}")
     return made + [
-        Condition(
-            name, label, setting.recipe(name, "training.batching=queries"), tuple(RULE_LABELS)
-        )
+        Condition(name, label, setting.recipe(name, *changes), tuple(RULE_LABELS))
         for name, label in MODELS.items()
     ]
 
@@ -70,11 +75,18 @@ def tables(results: Results) -> list[Table]:
     return [whole, differences("demo-differences", "What makes the difference", results.deltas)]
 
 
+def draw(results: Results, path: Path) -> None:
+    """What the models find of validation queries while they learn (AR only)."""
+    found = {results.label(key): by_seed for key, by_seed in results.courses.items()}
+    drawing.courses(found, path)
+
+
 STUDY = Study(
     name="demo",
     title="Base and RARS on the bundled shop, BM25 and the recipe for your own catalogue beside them",
     conditions=conditions,
     contrasts=contrasts,
     tables=tables,
+    draw=draw,
     tuned=(),
 )

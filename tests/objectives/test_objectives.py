@@ -22,10 +22,11 @@ from rars.objectives import (
 )
 from rars.objectives import siblings as competition
 from rars.objectives.category_contrast import ContrastSettings
-from rars.objectives.common import Context
+from rars.objectives.common import Context, Ground
 from rars.objectives.full_sid import FullSidSettings
 from rars.objectives.sampled_tree import SampledSettings
-from rars.objectives.siblings import HeadSettings
+from rars.objectives.siblings import tree_head
+from rars.objectives.tree import TreeSettings
 from rars.training.packing import pack
 from tests.model.small import Example, retriever
 
@@ -42,7 +43,7 @@ def ready(seed=0, siblings="all", n_siblings=32, **kinds):
         for values in head.parameters():
             values.normal_()
     batch = pack(example.data(), np.arange(len(example.tokens)))
-    settings = HeadSettings(siblings=siblings, n_siblings=n_siblings)
+    settings = TreeSettings(siblings=siblings, n_siblings=n_siblings)
     context = Context(head=head, categories=model.categories)
     return example, model, batch, model(batch), context, settings
 
@@ -53,7 +54,8 @@ def head_score(head, depth, pooled, path, slot):
     if path:
         gate = 1 + torch.tanh(sum(head.prefixes[j][code] for j, code in enumerate(path)))
     context = head.depths[depth].weight @ pooled * gate
-    return head.children_[depth][slot] @ context / math.sqrt(head.rank) + head.biases[depth][slot]
+    child = head.embeddings(depth)[slot]
+    return child @ context / math.sqrt(head.rank) + head.biases[depth][slot]
 
 
 def mass_below(example, query, prefix):
@@ -91,8 +93,8 @@ def high(most):
 
 
 CHOICES = {
-    "all": (HeadSettings().n_siblings, lambda children, legal, score: legal),
-    "none": (HeadSettings().n_siblings, lambda children, legal, score: children),
+    "all": (TreeSettings().n_siblings, lambda children, legal, score: legal),
+    "none": (TreeSettings().n_siblings, lambda children, legal, score: children),
     "high": (2, high(2)),
 }
 
@@ -108,6 +110,67 @@ def test_tree_loss_equals_its_equation(siblings, way, seed, monkeypatch):
     assert tree.loss(found, batch, context, settings).mean.item() == pytest.approx(
         expected.item(), abs=1e-9
     )
+
+
+def test_the_tree_loss_can_read_the_decoders_first_state():
+    example, _, batch, found, context, settings = ready(siblings="all")
+    settings = settings.model_copy(update={"state": "decoder"})
+    expected = naive_tree_loss(example, found.first, context.head, CHOICES["all"][1])
+    assert tree.loss(found, batch, context, settings).mean.item() == pytest.approx(expected.item())
+
+
+def test_the_first_state_is_what_the_first_code_is_predicted_from():
+    _, model, batch, found, _, _ = ready()
+    expected = model.code_outputs[0](found.first)[batch.refinements[0].query]
+    torch.testing.assert_close(found.logits[0], expected)
+
+
+def test_weights_of_depths_weigh_each_depths_part_of_the_sum():
+    _, _, batch, found, context, settings = ready(siblings="all")
+
+    def total(*depths):
+        changed = settings.model_copy(update={"depths": depths})
+        return tree.loss(found, batch, context, changed).mean.item()
+
+    count = len(batch.trees)
+    alone = [total(*(float(at == one) for at in range(count))) for one in range(count)]
+    assert all(part > 0 for part in alone)
+    assert total() == total(1.0) == pytest.approx(sum(alone))
+    assert total(0.5, 3.0) == pytest.approx(0.5 * alone[0] + 3 * alone[1] + sum(alone[2:]))
+
+
+@pytest.mark.parametrize("pull", [0.0, 0.25])
+def test_a_weaker_pull_trains_the_head_as_before_and_the_encoder_less(pull):
+    _, model, batch, found, context, settings = ready(siblings="all")
+    head, encoder = list(context.head.parameters()), list(model.encoder.parameters())
+
+    def gradients(of, by):
+        loss = tree.loss(found, batch, context, settings.model_copy(update={"pull": by})).mean
+        return torch.autograd.grad(loss, of, retain_graph=True, allow_unused=True)
+
+    for one, other in zip(gradients(head, pull), gradients(head, 1.0), strict=True):
+        torch.testing.assert_close(one, other)
+    reached = 0
+    for one, other in zip(gradients(encoder, pull), gradients(encoder, 1.0), strict=True):
+        if other is not None:
+            torch.testing.assert_close(
+                torch.zeros_like(other) if one is None else one, pull * other
+            )
+            reached += int(other.abs().max() > 0)
+    assert reached, "the tree loss reaches the encoder"
+
+
+def test_a_tied_head_reads_and_trains_the_decoders_code_tables():
+    example, model, batch, found, context, settings = ready(siblings="all")
+    tied = settings.model_copy(update={"start": "tied", "rank": 6})
+    head = tree_head(model, tied, Ground()).to(found.first.dtype)
+    own = {id(one) for one in head.parameters()}
+    assert not own & {id(one) for one in model.parameters()}, "the tables stay the model's"
+    expected = naive_tree_loss(example, found.encoded.pooled, head, CHOICES["all"][1])
+    loss = tree.loss(found, batch, dataclasses.replace(context, head=head), tied).mean
+    assert loss.item() == pytest.approx(expected.item())
+    tables = [one.weight for one in model.code_outputs]
+    assert all(float(g.abs().max()) > 0 for g in torch.autograd.grad(loss, tables))
 
 
 def test_dense_and_ragged_gradients_agree(monkeypatch):
@@ -130,8 +193,8 @@ def test_random_siblings_are_legal_rivals_and_as_many_as_asked(way, monkeypatch)
     generator = torch.Generator().manual_seed(0)
     seeded = dataclasses.replace(context, generator=generator)
     drawn = tree.loss(found, batch, seeded, settings).mean
-    none = tree.loss(found, batch, context, HeadSettings(siblings="none")).mean
-    everyone = tree.loss(found, batch, context, HeadSettings(siblings="all")).mean
+    none = tree.loss(found, batch, context, TreeSettings(siblings="none")).mean
+    everyone = tree.loss(found, batch, context, TreeSettings(siblings="all")).mean
     assert none < drawn < everyone
 
 

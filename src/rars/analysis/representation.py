@@ -87,7 +87,13 @@ def _fit(
     settings = recipe.training
     pooled = _pooled(model, data)
     torch.manual_seed(settings.seed)
-    head = head_of(pooled.shape[1], data.vocabulary.slots, head_settings, prepared.ground.codewords)
+    head = head_of(
+        pooled.shape[1],
+        data.vocabulary.slots,
+        head_settings,
+        prepared.ground.codewords,
+        list(model.code_outputs),
+    )
     optimizer = torch.optim.AdamW(head.parameters(), weight_decay=settings.weight_decay)
     losses: list[float] = []
     for epoch in range(settings.epochs):

@@ -47,12 +47,14 @@ class Thought:
 class Pass:
     """What one packed pass gives: the encoded queries, latent states (B, J, d), logits per depth.
 
-    ``logits[l]`` is (parents at depth l, choices at depth l + 1). ``memory`` and ``thought`` let further
-    identifiers of the same queries be decoded without encoding them again.
+    ``first`` (B, d) is the decoder's state that predicts the first code. ``logits[l]`` is (parents at depth
+    l, choices at depth l + 1). ``memory`` and ``thought`` let further identifiers of the same queries be
+    decoded without encoding them again.
     """
 
     encoded: Encoded
     latents: Tensor
+    first: Tensor
     logits: tuple[Tensor, ...]
     memory: Memory
     thought: Thought
@@ -98,7 +100,8 @@ class IdentifierModel(nn.Module):
             self._of_parents(depth, step, hidden, batch.projected, alone=alone)
             for depth, step in enumerate(batch.refinements)
         )
-        return Pass(encoded, hidden[:, : self.latent_rows], logits, memory, thought)
+        latents, first = hidden[:, : self.latent_rows], hidden[:, self.latent_rows]
+        return Pass(encoded, latents, first, logits, memory, thought)
 
     def candidate_logits(
         self, found: Pass, lists: Candidates, projected: Tensor | None, *, alone: bool = False

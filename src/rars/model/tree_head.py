@@ -20,6 +20,7 @@ class TreeHead(nn.Module):
     ``slots[l]``   how many children are possible at depth l + 1
     ``scale``      the standard deviation of e and b at the start
     ``codewords``  per depth, (codes, dim) vectors to start e from, on their first principal axes
+    ``tables``     per depth, the decoder's own table of codes, which e is then read from by a learned map
     """
 
     def __init__(
@@ -30,12 +31,19 @@ class TreeHead(nn.Module):
         *,
         scale: float = 0.02,
         codewords: Sequence[Tensor] | None = None,
+        tables: Sequence[nn.Linear] | None = None,
     ) -> None:
         super().__init__()
         self.rank = rank
         self.depths = nn.ModuleList(nn.Linear(width, rank, bias=False) for _ in slots)
+        # A tuple, not a module list: the tables stay the model's own parameters.
+        self.tables = None if tables is None else tuple(tables)
+        own = () if tables is not None else slots
         self.children_ = nn.ParameterList(
-            nn.Parameter(scale * torch.randn(size, rank)) for size in slots
+            nn.Parameter(scale * torch.randn(size, rank)) for size in own
+        )
+        self.maps = nn.ModuleList(
+            nn.Linear(width, rank, bias=False) for _ in (slots if tables is not None else ())
         )
         self.biases = nn.ParameterList(nn.Parameter(torch.zeros(size)) for size in slots)
         # The last code of a full identifier is nobody's prefix.
@@ -55,9 +63,17 @@ class TreeHead(nn.Module):
             if spread > 1e-6:
                 children[: len(mapped), : mapped.shape[1]] = mapped / spread
 
+    def embeddings(self, depth: int) -> Tensor:
+        """E (slots, r) of every child at ``depth + 1``."""
+        if self.tables is None:
+            own: Tensor = self.children_[depth]
+            return own
+        mapped: Tensor = self.maps[depth](self.tables[depth].weight)
+        return mapped
+
     def gate(self, codes: Tensor) -> Tensor:
         """1 + tanh c(u) (parents, r) of parents given by the slots on their path (parents, depth)."""
-        total: Tensor = self.children_[0].new_zeros(len(codes), self.rank)
+        total: Tensor = self.biases[0].new_zeros(len(codes), self.rank)
         for position in range(codes.shape[1]):
             total = total + self.prefixes[position][codes[:, position]]
         return 1 + torch.tanh(total)
@@ -72,10 +88,10 @@ class TreeHead(nn.Module):
 
     def scores(self, depth: int, contexts: Tensor) -> Tensor:
         """Scores (parents, slots) of every child slot."""
-        return torch.addmm(self.biases[depth], contexts, self.children_[depth].T)
+        return torch.addmm(self.biases[depth], contexts, self.embeddings(depth).T)
 
     def scores_at(self, depth: int, contexts: Tensor, parent: Tensor, slot: Tensor) -> Tensor:
         """Scores (edges,) of single children: the ragged counterpart of ``scores``."""
-        children: Tensor = self.children_[depth][slot]
+        children = self.embeddings(depth)[slot]
         bias: Tensor = self.biases[depth][slot]
         return (contexts[parent] * children).sum(-1) + bias

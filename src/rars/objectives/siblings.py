@@ -16,7 +16,8 @@ of legal children each; one matrix product gives (n, S) scores of all slots, the
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import torch
 from pydantic import Field, PositiveInt
@@ -42,19 +43,27 @@ class HeadSettings(Section):
     rank: PositiveInt = 64
     """r, the dimension of the head."""
     temperature: float = Field(1.0, gt=0)
-    start: Literal["small", "unit", "codebooks"] = "small"
-    """How its tables start: N(0, 0.02), N(0, 1), or its child embeddings from the identifiers' codebooks."""
+    start: Literal["small", "unit", "codebooks", "tied"] = "small"
+    """How its tables start: N(0, 0.02), N(0, 1), or its child embeddings from the identifiers' codebooks;
+    ``tied``: it has none of its own and reads the decoder's code tables through a learned map."""
 
 
 def tree_head(model: IdentifierModel, settings: HeadSettings, ground: Ground) -> TreeHead:
     """A fresh head over the model's query representation."""
-    return head_of(model.decoder.width, model.slots, settings, ground.codewords)
+    tables = list(model.code_outputs)
+    return head_of(model.decoder.width, model.slots, settings, ground.codewords, tables)
 
 
 def head_of(
-    width: int, slots: tuple[int, ...], settings: HeadSettings, codewords: Codewords | None = None
+    width: int,
+    slots: tuple[int, ...],
+    settings: HeadSettings,
+    codewords: Codewords | None = None,
+    tables: Sequence[Any] | None = None,
 ) -> TreeHead:
-    """A fresh head over query representations of a width."""
+    """A fresh head over query representations of a width; ``tables`` are the decoder's, one a depth."""
+    if settings.start == "tied":
+        return TreeHead(width, slots, settings.rank, tables=tables)
     if settings.start != "codebooks":
         return TreeHead(
             width, slots, settings.rank, scale=1.0 if settings.start == "unit" else 0.02

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
+
 import numpy as np
 import pytest
+import tomli_w
 
 from rars.errors import RarsError
 from rars.evaluation import PerQuery
 from rars.experiments.design import Setting
 from rars.experiments.grid import Grid
-from rars.experiments.kept import Kept
+from rars.experiments.kept import Kept, run_name
 from rars.experiments.order import Order, planned
 from rars.experiments.results import collect, read_cell
 from rars.experiments.studies import masks
@@ -46,6 +50,37 @@ def test_measures_come_back_as_they_were(tmp_path):
         ("rars-1f", "test", "all"),
     ):
         assert kept.find(*other) is None
+
+
+def test_numbers_are_found_by_what_they_were_made_from_when_a_setting_is_new(tmp_path, dataset):
+    """A run kept before a setting was there has another name, and says what it was made from."""
+    recipe = SETTING.recipe("rars")
+    now = run_name(dataset.digest, recipe)
+    before = tomllib.loads(recipe.to_toml())
+    del before["training"]["accumulate"]
+    path = tmp_path / "rars-of-before"
+    Kept(tmp_path).put(path.name, "test", "ar", per_query("rars", "ar", 1))
+    assert Kept(tmp_path).find(now, "test", "ar") is None
+    told = {"data": dataset.digest, "recipe": tomli_w.dumps(before)}
+    (path / "run.json").write_text(json.dumps(told))
+    assert Kept(tmp_path).find(now, "test", "ar") is not None
+    other = SETTING.recipe("rars", "training.epochs=2")
+    assert Kept(tmp_path).find(run_name(dataset.digest, other), "test", "ar") is None
+    assert Kept(tmp_path).find(run_name("another", recipe), "test", "ar") is None
+    before["training"]["gone"] = 1  # a setting that is no more
+    (path / "run.json").write_text(json.dumps(told | {"recipe": tomli_w.dumps(before)}))
+    assert Kept(tmp_path).find(now, "test", "ar") is None
+
+
+def test_a_kept_run_says_what_it_was_made_from(tmp_path, dataset):
+    kept, recipe = Kept(tmp_path), SETTING.recipe("rars")
+    name = run_name(dataset.digest, recipe)
+    kept.describe(dataset.digest, recipe)
+    assert not (tmp_path / name).exists(), "without numbers there is nothing to describe"
+    kept.put(name, "test", "ar", per_query("rars", "ar", 1))
+    kept.describe(dataset.digest, recipe)
+    told = json.loads((tmp_path / name / "run.json").read_text())
+    assert told == {"data": dataset.digest, "recipe": recipe.to_toml()}
 
 
 def test_what_is_kept_is_not_written_over(tmp_path):

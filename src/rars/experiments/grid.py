@@ -18,7 +18,7 @@ from rars.config import Recipe
 from rars.data import Dataset
 from rars.experiments import folders
 from rars.experiments.design import Condition
-from rars.experiments.kept import NOWHERE, Kept
+from rars.experiments.kept import NOWHERE, Kept, run_name
 from rars.experiments.tasks import SHORT, Task
 
 
@@ -165,7 +165,7 @@ def digest(dataset: Dataset, settings: object) -> str:
 
 def _cell(home: Path, dataset: Dataset, condition: Condition, seed: int, kept: Kept) -> GridCell:
     recipe = seeded(condition.recipe, seed)
-    name = f"{recipe.name}-{digest(dataset, recipe.model_dump(mode='json'))[:SHORT]}"
+    name = run_name(dataset.digest, recipe)
     identifiers = None
     if recipe.generative:
         known = digest(dataset, recipe.identifiers.model_dump(mode="json"))

@@ -1,16 +1,19 @@
 """Numbers of runs that outlive the runs: the per-query measures of a cell, a few kilobytes each.
 
 Owns: ``FOLDER/RUN/SPLIT-RULE.parquet``, one row a query and one column a measure, and ``course.json``, what
-the training measured of itself on its way. A run is named by the
-digest of its data and recipe, so numbers found under its name are its own, wherever it was trained: a table
-can be made in several sittings, on several machines, or from a repository that holds no weights. Ignores
-statistics.
+the training measured of itself on its way. A run is named by the digest of its data and recipe, so numbers
+found under its name are its own, wherever it was trained: a table can be made in several sittings, on several
+machines, or from a repository that holds no weights. ``run.json`` says what was named: a setting that is new
+since then changes the name of the same run, and its numbers are found by what they were made from, read as
+the settings are now. Ignores statistics.
 """
 
 from __future__ import annotations
 
 import io
+import tomllib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +21,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rars import artifacts
+from rars.config import Recipe
 from rars.errors import RarsError
 from rars.evaluation import PerQuery
 from rars.experiments.courses import Course
+from rars.experiments.tasks import SHORT
 
-_QUERY, _COURSE = "query", "course.json"
+_QUERY, _COURSE, _RUN = "query", "course.json", "run.json"
 _COUNTS = ("left_out", "unanswered")
+
+
+def run_name(data: str, recipe: Recipe) -> str:
+    """What a run of a recipe on a dataset (its digest) is called."""
+    return f"{recipe.name}-{artifacts.digest_json([data, recipe.model_dump(mode='json')])[:SHORT]}"
 
 
 @dataclass(frozen=True)
@@ -34,7 +44,7 @@ class Kept:
 
     def find(self, run: str, split: str, rule: str) -> PerQuery | None:
         """The measures of a run, where they were kept."""
-        path = self._path(run, split, rule)
+        path = self._path(run, f"{split}-{rule}.parquet")
         if path is None or not path.exists():
             return None
         try:
@@ -51,7 +61,7 @@ class Kept:
 
     def put(self, run: str, split: str, rule: str, found: PerQuery) -> None:
         """Keep the measures of a run, unless they are there already."""
-        path = self._path(run, split, rule)
+        path = self._path(run, f"{split}-{rule}.parquet")
         if path is None or path.exists():
             return
         columns = {_QUERY: pa.array(found.queries)}
@@ -63,7 +73,7 @@ class Kept:
 
     def find_course(self, run: str) -> Course | None:
         """How a run's training went, where that was kept."""
-        path = None if self.folder is None else self.folder / run / _COURSE
+        path = self._path(run, _COURSE)
         if path is None or not path.exists():
             return None
         try:
@@ -73,11 +83,34 @@ class Kept:
 
     def put_course(self, run: str, found: Course) -> None:
         """Keep how a run's training went, unless it is there already."""
-        if self.folder is not None and not (path := self.folder / run / _COURSE).exists():
+        path = self._path(run, _COURSE)
+        if path is not None and not path.exists():
             artifacts.write_json(path, found.as_dict())
 
-    def _path(self, run: str, split: str, rule: str) -> Path | None:
-        return None if self.folder is None else self.folder / run / f"{split}-{rule}.parquet"
+    def describe(self, data: str, recipe: Recipe) -> None:
+        """Say what a run was made from, beside its numbers."""
+        path = self._path(run_name(data, recipe), _RUN)
+        if path is not None and path.parent.exists() and not path.exists():
+            artifacts.write_json(path, {"data": data, "recipe": recipe.to_toml()})
+
+    def _path(self, run: str, file: str) -> Path | None:
+        if self.folder is None:
+            return None
+        own = self.folder / run
+        return (own if own.exists() else self.folder / self._earlier.get(run, run)) / file
+
+    @cached_property
+    def _earlier(self) -> dict[str, str]:
+        """The names that runs have now, and those under which their numbers are."""
+        found = {}
+        for path in sorted(self.folder.glob(f"*/{_RUN}")) if self.folder is not None else ():
+            try:
+                told = artifacts.read_json(path)
+                recipe = Recipe.of(tomllib.loads(told["recipe"]))
+                found[run_name(str(told["data"]), recipe)] = path.parent.name
+            except (RarsError, KeyError, TypeError, ValueError):
+                continue  # of settings that are no more: nobody asks for it
+        return found
 
 
 NOWHERE = Kept()

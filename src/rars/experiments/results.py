@@ -156,6 +156,7 @@ def read_cell(cell: GridCell, rule: str, dataset: Dataset) -> PerQuery | None:
         return cell.kept.find(cell.folder.name, split, rule)
     found = read_numbers(numbers, split, dataset)
     cell.kept.put(cell.folder.name, split, rule, found)
+    cell.kept.describe(dataset.digest, cell.recipe)
     return found
 
 

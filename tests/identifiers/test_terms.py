@@ -9,7 +9,7 @@ import torch
 from rars.config import IdentifierSettings, checked
 from rars.data import Dataset
 from rars.data.shop import make_shop
-from rars.identifiers import catalogue_categories, item_vectors, learn_identifiers
+from rars.identifiers import catalogue_categories, contrast, item_vectors, learn_identifiers
 from rars.identifiers.contrast import info_nce, supervised, symmetric
 from rars.identifiers.grade_triplets import triplets
 from rars.identifiers.keys import row_keys
@@ -73,6 +73,22 @@ def test_contrastive_losses_are_those_of_loops():
     assert float(info_nce(one, other, 0.1)) == pytest.approx(expected)
     both = [cross(scores[i] * 7, i) + cross(scores[:, i] * 7, i) for i in range(5)]
     assert float(symmetric(one, other, torch.tensor(7.0))) == pytest.approx(np.mean(both) / 2)
+
+
+@pytest.mark.parametrize("block", [1, 3, 256])
+def test_sums_over_all_other_rows_and_their_gradient_are_those_of_the_whole_matrix(
+    block, monkeypatch
+):
+    monkeypatch.setattr(contrast, "_BLOCK", block)
+    rows = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
+    scores = (3.0 * rows @ rows.T).masked_fill(torch.eye(7, dtype=torch.bool), -torch.inf)
+    weights = torch.randn(7, dtype=torch.float64)
+    expected = torch.logsumexp(scores, dim=1)
+    found = contrast.others_logsumexp(rows, 3.0)
+    torch.testing.assert_close(found, expected)
+    [mine] = torch.autograd.grad(found @ weights, rows)
+    [theirs] = torch.autograd.grad(expected @ weights, rows)
+    torch.testing.assert_close(mine, theirs)
 
 
 def test_the_supervised_loss_is_that_of_loops():

@@ -5,6 +5,7 @@ L = log of the mean over pairs i != j of exp(-|u_i - u_j|^2 / width),  u = a reb
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -26,14 +27,15 @@ def _loss(step: Step, settings: DispersionSettings) -> Tensor:
     import torch
     from torch.nn import functional
 
+    from rars.identifiers.contrast import others_logsumexp
+
     unit = functional.normalize(step.rebuilt, dim=-1)
     count = len(unit)
     if count < 2:
         return unit.sum() * 0
-    own = torch.eye(count, dtype=torch.bool, device=unit.device)
-    near = (2 * (unit @ unit.T) - 2) / settings.width
-    near = near.masked_fill(own, -torch.inf)
-    return torch.logsumexp(near.flatten(), 0) - float(torch.log(torch.tensor(count * (count - 1))))
+    # |u_i - u_j|^2 = 2 - 2 u_i . u_j
+    near = torch.logsumexp(others_logsumexp(unit, 2 / settings.width), 0)
+    return near - 2 / settings.width - math.log(count * (count - 1))
 
 
 TERM = QuantisationTerm(

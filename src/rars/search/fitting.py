@@ -37,7 +37,7 @@ FINITE = 0.01
 """eps."""
 
 _STEPS, _HALVES = 100, 40
-_DONE, _NEAR = 1e-10, 1e-3
+_DONE = 1e-16
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ class _Problem:
         return gradient / self.queries, curved / self.queries
 
     def minimum(self, toward: Floats, strength: float) -> Floats:
-        """The weights of least loss and shrinkage: Newton steps on those that are not held at 0."""
+        """The weights of least loss and shrinkage: Newton steps that never leave w >= 0."""
         away = strength * (np.eye(len(toward)) - np.outer(toward, toward))
         pull = (away + FINITE * np.eye(len(toward))) / self.queries
 
@@ -227,22 +227,41 @@ class _Problem:
         for _ in range(_STEPS):
             gradient, curved = self.slopes(weights)
             gradient, curved = gradient + pull @ weights, curved + pull
-            moves = np.abs(weights - np.maximum(weights - gradient, 0.0)).max()
-            if moves < _DONE:
+            step = _lowest(curved, curved @ weights - gradient) - weights
+            promised = float(gradient @ step)
+            if promised > -_DONE:
                 break
-            # What stands near 0 and wants below goes there by itself (Bertsekas 1982).
-            free = (weights > min(moves, _NEAR)) | (gradient <= 0)
-            step = -gradient / np.diagonal(curved)
-            step[free] = -np.linalg.solve(curved[np.ix_(free, free)], gradient[free])
             for size in 0.5 ** np.arange(_HALVES):
-                tried = np.maximum(weights + size * step, 0.0)
-                now = value(tried)
-                if now <= reached + 1e-4 * min(float(gradient @ (tried - weights)), 0.0):
+                now = value(weights + size * step)
+                if now <= reached + 1e-4 * size * promised:
                     break
             else:
                 break  # no step is better than rounding
-            weights, reached = tried, now
+            weights, reached = np.maximum(weights + size * step, 0.0), now
         return weights
+
+
+def _lowest(curved: Floats, slope: Floats) -> Floats:
+    """The v >= 0 with the lowest v C v / 2 - slope v, C positive definite (Lawson and Hanson 1974)."""
+    found, free = np.zeros_like(slope), np.zeros(len(slope), dtype=bool)
+    for _ in range(3 * len(slope)):
+        wanted = np.where(free, 0.0, slope - curved @ found)
+        if wanted.max() <= 1e-12 * np.abs(slope).max():
+            break
+        free[int(np.argmax(wanted))] = True
+        while True:
+            best = np.zeros_like(slope)
+            best[free] = np.linalg.solve(curved[np.ix_(free, free)], slope[free])
+            out = free & (best <= 0)
+            if not out.any():
+                break
+            # As far as the first of them reaches 0, which then stays there.
+            share = found[out] / (found[out] - best[out])
+            found = found + share.min() * (best - found)
+            free[np.flatnonzero(out)[share == share.min()]] = False
+            found[~free] = 0.0
+        found = best
+    return found
 
 
 def _check(candidates: Candidates, usual: Floats, strength: float | None) -> None:

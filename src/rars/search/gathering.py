@@ -2,8 +2,9 @@
 
 Owns: which items are candidates, and their scores in the units of search. Ignores the fit.
 
-Candidates of a query are the items that some part of the evidence puts first, those that their sum under the
-usual weights and the model's own beam put first, and the relevant ones. Scores are those of the parts
+Candidates of a query are the items that some part of the evidence, their sum under the usual weights, or the
+model's own beam puts first. A relevant item that none of them puts forward is left out: it would be there for
+being relevant alone, and pull all weights down. Scores are those of the parts
 (``rars.search.evidence.parts``) and the model's log-probability of the item's identifier, from a beam that
 may go nowhere but to the candidates: nothing is pruned, and codes compete with the siblings of any search.
 """
@@ -33,7 +34,7 @@ MODEL = "model"
 OWN = "own"
 """The same without the model's prior over identifiers, where it has one."""
 
-_EACH = 100
+_EACH = 50
 """Items that each part puts forward."""
 _BATCH = 8
 
@@ -90,10 +91,10 @@ def _block(
     """The candidates of one batch; ``query``, ``item`` and ``gain`` are what is relevant."""
     tree, n = retriever.tree, len(readied.plans)
     alone = replace(readied.guide, evidence=None)
-    offered = [query * tree.n_items + tree.positions[item]]
-    beam = _searched(retriever, readied, alone, readied.plans[0].width)
     told = [one for one in readied.weighed if one is not None]
     assert len(told) == n, "a query without evidence"
+    beam = _searched(retriever, readied, alone, readied.plans[0].width)
+    offered = []
     for row, (weighed, plan) in enumerate(zip(told, readied.plans, strict=True)):
         found = items_of(tree, beam.leaves[row], _EACH)[0]
         every = *(part for _, _, part in weighed.parts), weighed.evidence
@@ -119,7 +120,8 @@ def _block(
             ]
         )
     gains = np.zeros(len(key))
-    _, at, which = np.intersect1d(key, offered[0], assume_unique=True, return_indices=True)
+    relevant = query * tree.n_items + tree.positions[item]
+    _, at, which = np.intersect1d(key, relevant, assume_unique=True, return_indices=True)
     gains[at] = gain[which]
     candidates = Candidates.of(n, owner, np.column_stack(list(scores.values())), gains)
     return Gathered(tuple(scores), tree.order[place], candidates)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -42,10 +43,8 @@ MEASURES = (Measure("nDCG", 10), Measure("Recall", 100))
 
 PARTS = {"bm25": "bm25", "dense": "dense", "f": "paper", "neighbours": "neighbours"}
 """Kinds of evidence, and the setting of each."""
-BOUNDS = (0.5, 1.0, 2.0)
-"""Of the fitted lambda: what is tried where prefixes are scored by bounds."""
-SUMS = (0.25, 0.5, 1.0)
-"""And where maxima of all depths are added up, in which an item's own evidence is one of several."""
+TIMES = (0.5, 1.0, 2.0)
+"""Of the fitted lambda (over the depth, where maxima of all depths are added up): what is tried."""
 LEAST, MOST = 0.01, 1000.0
 """lambda never leaves them: there evidence, or the model, does no more than tell equals apart."""
 
@@ -86,7 +85,7 @@ def choose_hybrid(
     )
     asked = replace(made, queries=[replace(one, categories=categories) for one in made.queries])
     queries = len(asked.queries)
-    forms = [(True, times) for times in BOUNDS] + [(False, t) for t in SUMS if judged]
+    forms = list(product((True, False) if judged else (True,), TIMES))
     total = queries * (1 + len(forms))
 
     def told(before: int) -> Advance | None:
@@ -99,8 +98,8 @@ def choose_hybrid(
     settings, fitted = fitted_hybrid(found, taught)
     tried: list[tuple[float, HybridSettings]] = []
     for bound, times in forms:
-        weight = min(MOST, settings.weight * times)
-        hybrid = settings.model_copy(update={"bound": bound, "weight": weight})
+        weight = settings.weight * times / (1 if bound else retriever.tree.depth)
+        hybrid = _rounded(settings.model_copy(update={"bound": bound, "weight": weight}))
         searched = replace(retriever, hybrid=hybrid)
         rule = [replace(query, rule="hybrid") for query in asked.queries]
         ranked = rank(searched, rule, advance=told(queries * (1 + len(tried))))
@@ -146,7 +145,13 @@ def fitted_hybrid(
     settings["weight"] = min(max(weight, LEAST), MOST)
     if OWN in voices and model > 0:
         settings["prior"] = float(voice[voices.index(MODEL)]) / model
-    return usual.model_copy(update=settings), fitted
+    return _rounded(usual.model_copy(update=settings)), fitted
+
+
+def _rounded(settings: HybridSettings) -> HybridSettings:
+    """Numbers as people read them; no fit knows more than four digits."""
+    numbers = {name: getattr(settings, name) for name in (*PARTS.values(), "weight", "prior")}
+    return settings.model_copy(update={name: float(f"{x:.4g}") for name, x in numbers.items()})
 
 
 def _judged(retriever: Retriever, dataset: Dataset, split: str, most: int, seed: int) -> _Asked:

@@ -23,7 +23,7 @@ from rars.evaluation.truth import Truth
 from rars.progress import Advance
 from rars.search.beam import NOTHING, Guide, Paths, beam_search, items_of
 from rars.search.evidence.parts import most
-from rars.search.fitting import Candidates
+from rars.search.fitting import EACH, Candidates
 from rars.search.retriever import Readied, Retriever
 from rars.search.routing import admit_leaves
 from rars.search.rules import HybridSettings
@@ -34,8 +34,6 @@ MODEL = "model"
 OWN = "own"
 """The same without the model's prior over identifiers, where it has one."""
 
-_EACH = 50
-"""Items that each part puts forward."""
 _BATCH = 8
 
 
@@ -96,9 +94,9 @@ def _block(
     beam = _searched(retriever, readied, alone, readied.plans[0].width)
     offered = []
     for row, (weighed, plan) in enumerate(zip(told, readied.plans, strict=True)):
-        found = items_of(tree, beam.leaves[row], _EACH)[0]
+        found = items_of(tree, beam.leaves[row], EACH)[0]
         every = *(part for _, _, part in weighed.parts), weighed.evidence
-        places = [most(one, _EACH, plan.places) for one in every]
+        places = [most(one, EACH, plan.places) for one in every]
         offered.append(row * tree.n_items + np.concatenate([tree.positions[found], *places]))
     key = np.unique(np.concatenate(offered).astype(np.int64))
     owner, place = key // tree.n_items, key % tree.n_items

@@ -174,3 +174,16 @@ def test_whatever_stops_it_leaves_the_old_settings(retriever, monkeypatch, momen
     with pytest.raises(KeyboardInterrupt):
         choose_hybrid(retriever, dataset, most=10, seed=2)
     assert Retriever.load(retriever.run.folder).hybrid == before
+
+
+def test_a_large_catalogue_is_fitted_on_what_its_searches_look_at(retriever):
+    """Where searches look at a part of the catalogue alone, candidates have the scores of that search."""
+    settings = retriever.settings.model_copy(update={"candidates": "tree", "reach": 40})
+    reaching = replace(retriever, settings=settings)
+    assert reaching.near is not None
+    queries, truth = asked(retriever)
+    found = gather(reaching, queries, truth)
+    assert set(found.names) == {MODEL, OWN, *PARTS}
+    assert np.isfinite(found.candidates.scores).all()
+    chosen = choose_hybrid(reaching, retriever.run.dataset(), most=10)
+    assert Retriever.load(retriever.run.folder).hybrid == chosen

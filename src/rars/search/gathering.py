@@ -62,9 +62,7 @@ def gather(
     advance: Advance | None = None,
 ) -> Gathered:
     """The candidates of queries; ``truth`` numbers them in the same order."""
-    usual = HybridSettings()
-    every = usual.model_copy(update={"prior": 1.0, "neighbours": usual.neighbours or 0.2})
-    searched = replace(retriever, hybrid=every)
+    searched = replace(retriever, hybrid=HybridSettings(prior=1.0))
     first = np.searchsorted(truth.row, np.arange(len(queries) + 1))
     blocks = []
     for start in range(0, len(queries), _BATCH):

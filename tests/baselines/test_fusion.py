@@ -86,9 +86,9 @@ def test_weights_are_those_of_the_fit_on_plainly_gathered_candidates(seed, syste
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(systems):
-        lists = [rng.permutation(90)[: rng.integers(0, 80)] for _ in range(12)]
+        lists = [rng.permutation(250)[: rng.integers(0, 200)] for _ in range(12)]
         found.append(Ranked.of_lists(lists, [np.sort(rng.random(len(a)))[::-1] for a in lists]))
-    truth = truth_of([set(rng.integers(0, 90, 6).tolist()) for _ in range(12)], size=90)
+    truth = truth_of([set(rng.integers(0, 250, 6).tolist()) for _ in range(12)], size=250)
     query, scores, gains = [], [], []
     for text in range(12):
         rows = [part.row(text) for part in found]

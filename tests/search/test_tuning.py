@@ -95,7 +95,7 @@ def test_nothing_relevant_to_a_query_costs_nothing(retriever):
     kept = truth.row != 4
     bare = replace(truth, row=truth.row[kept], item=truth.item[kept], gain=truth.gain[kept])
     fitted_all, fitted = (
-        fitted_hybrid(gather(retriever, queries, one))[1] for one in (truth, bare)
+        fitted_hybrid(gather(retriever, queries, one), 3)[1] for one in (truth, bare)
     )
     assert (fitted_all.queries, fitted.queries) == (len(queries), len(queries) - 1)
 
@@ -111,7 +111,7 @@ def test_the_fit_becomes_settings():
     query = np.repeat(np.arange(n), each)
     known = Candidates.of(n, query, scores.reshape(-1, len(names)), gains)
     found = Gathered(names, np.arange(len(query)), known)
-    settings, fitted = fitted_hybrid(found)
+    settings, fitted = fitted_hybrid(found, 3)
     assert fitted.queries == n
     assert settings.prior == pytest.approx(0.75, abs=0.06)
     usual = HybridSettings()
@@ -132,7 +132,7 @@ def test_a_model_or_evidence_that_knows_nothing_leaves_a_weight_in_its_limits(kn
     scores[:, names.index(knows)] += gains
     known = Candidates.of(n, np.repeat(np.arange(n), 10), scores, gains)
     found = Gathered(names, np.arange(len(gains)), known)
-    settings = fitted_hybrid(found)[0]
+    settings = fitted_hybrid(found, 3)[0]
     assert settings.weight == (LEAST if knows == MODEL else MOST)
     assert settings.prior == HybridSettings().prior
     assert settings.dense == HybridSettings().dense  # what the catalogue lacks stays
@@ -141,13 +141,24 @@ def test_a_model_or_evidence_that_knows_nothing_leaves_a_weight_in_its_limits(kn
 def test_kinds_that_are_not_taught_stay(retriever):
     queries, truth = asked(retriever)
     found = gather(retriever, queries, truth)
-    settings, usual = fitted_hybrid(found, ("bm25", "dense"))[0], HybridSettings()
+    settings, usual = fitted_hybrid(found, 3, ("bm25", "dense"))[0], HybridSettings()
     assert (settings.paper, settings.neighbours, settings.prior) == (
         usual.paper,
         usual.neighbours,
         usual.prior,
     )
     assert settings.bm25 + settings.dense == pytest.approx(usual.bm25 + usual.dense, rel=1e-3)
+
+
+def test_without_a_query_that_tells_anything_the_usual_settings_stay():
+    """The usual lambda is that of sums over depths; a bound, which counts once, has as much more."""
+    nothing = Candidates.of(2, np.zeros(0, dtype=int), np.zeros((0, 6)), np.zeros(0))
+    names = (MODEL, OWN, *PARTS)
+    settings, fitted = fitted_hybrid(Gathered(names, np.zeros(0, dtype=int), nothing), 4)
+    usual = HybridSettings()
+    assert fitted.queries == 0
+    assert not usual.bound
+    assert settings == usual.model_copy(update={"weight": 4 * usual.weight})
 
 
 def test_the_same_choice_twice_and_progress_that_reaches_its_end(retriever):

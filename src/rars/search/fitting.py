@@ -35,7 +35,7 @@ STRENGTHS = (0.3, 3.0, 30.0, 300.0)
 FOLDS = 5
 FINITE = 0.01
 """eps."""
-EACH = 50
+EACH = 100
 """Items that each part puts forward as candidates."""
 
 _STEPS, _HALVES = 100, 40

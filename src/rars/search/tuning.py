@@ -32,7 +32,7 @@ from rars.evaluation.measures import Measure, measure
 from rars.evaluation.ranking import Ranking, queries_of
 from rars.evaluation.truth import Truth
 from rars.progress import Advance
-from rars.search.fitting import Fitted, fit
+from rars.search.fitting import STRENGTHS, Fitted, fit
 from rars.search.gathering import MODEL, OWN, Gathered, gather
 from rars.search.retriever import Retriever, store_hybrid
 from rars.search.rules import HybridSettings
@@ -84,7 +84,7 @@ def choose_hybrid(
         _judged(retriever, dataset, split, most, seed) if judged else _made_up(dataset, most, seed)
     )
     asked = replace(made, queries=[replace(one, categories=categories) for one in made.queries])
-    queries = len(asked.queries)
+    queries, depth = len(asked.queries), retriever.tree.depth
     forms = list(product((True, False) if judged else (True,), TIMES))
     total = queries * (1 + len(forms))
 
@@ -95,10 +95,13 @@ def choose_hybrid(
     # tell neither what a match is worth nor how far to trust the model's order, so evidence keeps its own.
     taught = tuple(PARTS) if judged else ("bm25", "dense")
     found = gather(retriever, asked.queries, asked.truth, advance=told(0))
-    settings, fitted = fitted_hybrid(found, taught)
+    # Nor can they say how far they may be believed beside the usual weights: little.
+    settings, fitted = fitted_hybrid(
+        found, depth, taught, strength=None if judged else STRENGTHS[-1]
+    )
     tried: list[tuple[float, HybridSettings]] = []
     for bound, times in forms:
-        weight = settings.weight * times / (1 if bound else retriever.tree.depth)
+        weight = settings.weight * times / (1 if bound else depth)
         hybrid = _rounded(settings.model_copy(update={"bound": bound, "weight": weight}))
         searched = replace(retriever, hybrid=hybrid)
         rule = [replace(query, rule="hybrid") for query in asked.queries]
@@ -120,13 +123,19 @@ def choose_hybrid(
 
 
 def fitted_hybrid(
-    found: Gathered, taught: Sequence[str] = tuple(PARTS)
+    found: Gathered,
+    depth: int,
+    taught: Sequence[str] = tuple(PARTS),
+    *,
+    strength: float | None = None,
 ) -> tuple[HybridSettings, Fitted]:
     """The settings that candidates speak for, and the fit; kinds of evidence that are not ``taught`` stay.
 
     The weights of fitted kinds sum to what they usually do, so those that stay keep their part in the sum.
+    lambda is that of bounds, where evidence counts once; a sum over ``depth`` maxima needs as much less.
     """
     usual = HybridSettings()
+    usually = usual.weight * (1 if usual.bound else depth)
     kinds = [name for name in found.names if name in taught]
     voices = [name for name in found.names if name == MODEL or (name == OWN and "f" in taught)]
     said = {
@@ -135,8 +144,8 @@ def fitted_hybrid(
     }
     settings = {PARTS[name]: float(getattr(usual, PARTS[name])) for name in kinds}
     known = replace(found.candidates, scores=found.of((*voices, *kinds)))
-    start = [said[name] for name in voices] + [usual.weight * one for one in settings.values()]
-    fitted = fit(known, start)
+    start = [said[name] for name in voices] + [usually * one for one in settings.values()]
+    fitted = fit(known, start, strength=strength)
     voice, evidence = np.split(fitted.weights, [len(voices)])
     model, told, whole = float(voice.sum()), float(evidence.sum()), sum(settings.values())
     if told > 0:

@@ -148,8 +148,9 @@ def _chosen(problem: _Problem, toward: Floats) -> float:
         rest, out = problem.where(fold != one), problem.where(fold == one)
         for at, strength in enumerate(STRENGTHS):
             lost[at] += out.loss(rest.minimum(toward, strength)) * out.queries
-    # Among equals the stronger: it asks for less.
-    return STRENGTHS[len(lost) - 1 - int(np.argmin(lost[::-1]))]
+    # Among equals (but for rounding) the stronger: it asks for less.
+    equals = np.flatnonzero(lost <= lost.min() + 1e-9 * (1 + abs(lost.min())))
+    return STRENGTHS[int(equals[-1])]
 
 
 def _spread(candidates: Candidates) -> Floats:

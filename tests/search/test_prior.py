@@ -14,7 +14,7 @@ from rars.runs import Run
 from rars.search import catalog
 from rars.search.retriever import Retriever
 from rars.search.rules import plan
-from rars.search.tuning import PRIORS, choose_hybrid
+from rars.search.tuning import choose_hybrid
 from tests.search.trained import make_run
 
 TEXTS = ["black bottle 0.75 l", "running shoes", "gift for my sister"]
@@ -86,7 +86,7 @@ def test_hybrid_may_count_less_of_the_prior_and_the_models_own_rules_all_of_it(p
 def test_the_share_of_the_prior_is_chosen_and_kept(run):
     retriever = Retriever.load(run)
     chosen = choose_hybrid(retriever, retriever.run.dataset(), most=10)
-    assert chosen.prior in PRIORS
+    assert 0 <= chosen.prior <= 1
     assert Retriever.load(run).hybrid == chosen
 
 

@@ -65,15 +65,17 @@ def test_a_rule_is_a_mask_over_the_papers_evidence(retriever, text, rule):
     assert found[1] == pytest.approx(expected[1], abs=1e-5)
 
 
-def test_hybrid_is_the_weighted_sum_of_bm25_dense_and_the_papers_evidence(retriever):
+def test_hybrid_is_the_weighted_sum_of_all_evidence(retriever):
     text, hybrid = TEXTS[0], retriever.hybrid
     index, vectors = retriever.index.evidence, retriever.index.vectors
-    dense = retriever.reader.vectors([text]) @ np.concatenate(vectors.segments)[vectors.rows].T
+    asked = retriever.reader.vectors([text])
+    dense = asked @ np.concatenate(vectors.segments)[vectors.rows].T
     evidence = combine(
         [
             (hybrid.bm25, index.bm25(text)),
             (hybrid.paper, index.compatibility(text)),
             (hybrid.dense, index.dense(dense[0])),
+            (hybrid.neighbours, retriever.index.judged.evidence(asked, index.ancestry)[0]),
         ]
     )
     guide = {"evidence": [evidence], "mask": (True,) * 3, "weight": hybrid.weight}

@@ -1,8 +1,8 @@
 """Several systems as one: a weighted sum of their scores, item by item.
 
-Owns: putting scores of different systems on one scale, choosing the weights, and the system ``fusion`` of
-BM25 and dense vectors, tuned or not, and (if asked for) of what was relevant to similar queries. Ignores
-measures: whoever chooses weights says what good is, and does so on validation queries.
+Owns: putting scores of different systems on one scale, and the system ``fusion`` of BM25 and dense vectors,
+tuned or not, and (if asked for) of what was relevant to similar queries. Its weights are fitted on validation
+queries as those of the rule ``hybrid`` are (``rars.search.fitting``); ignores how.
 
 Within each query and system, scores are shifted and scaled to [0, 1] over the items that the system
 returned. An item that a system did not return counts 0 there.
@@ -10,7 +10,7 @@ returned. An item that a system did not return counts 0 there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import PositiveInt
 
-from rars.arrays import Bools, Floats
+from rars.arrays import Bools, Floats, Ints
 from rars.baselines.bm25 import BM25
 from rars.baselines.dense import DENSE
 from rars.baselines.neighbours import NEIGHBOURS
@@ -28,21 +28,21 @@ from rars.config import Section
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.progress import Advance
+from rars.search.fitting import EACH, Candidates, fit
 from rars.systems import Ranked, Searcher, check_k
 
 if TYPE_CHECKING:
+    from rars.evaluation.truth import Truth
     from rars.identifiers.towers import Held
 
-DEPTH, STEPS = 200, 10
+DEPTH = 200
 
 
 class FusionSettings(Section):
-    """The settings of ``fusion``; weights are chosen, never set."""
+    """The settings of ``fusion``; weights are fitted, never set."""
 
     depth: PositiveInt = DEPTH
     """How many items of each system take part."""
-    steps: PositiveInt = STEPS
-    """Weights are chosen in steps of one by so many."""
     neighbours: bool = False
     """Whether items that were relevant to similar training queries are a third part."""
 
@@ -57,18 +57,11 @@ class Fusion:
 
     @classmethod
     def tuned(
-        cls,
-        parts: Sequence[Searcher],
-        texts: Sequence[str],
-        quality: Callable[[Ranked], float],
-        *,
-        k: int = 100,
-        depth: int = DEPTH,
-        steps: int = STEPS,
+        cls, parts: Sequence[Searcher], texts: Sequence[str], truth: Truth, *, depth: int = DEPTH
     ) -> Fusion:
-        """Choose the weights for which the fused results of ``texts`` are best."""
-        found = [part.search(texts, max(k, depth)) for part in parts]
-        return cls(tuple(parts), choose_weights(found, quality, k=k, steps=steps), depth)
+        """Fit the weights on texts; ``truth`` says what is relevant to each, in the same order."""
+        found = [part.search(texts, depth) for part in parts]
+        return cls(tuple(parts), fitted_weights(found, truth), depth)
 
     def search(
         self,
@@ -98,13 +91,25 @@ def fuse(found: Sequence[Ranked], weights: Sequence[float], k: int = 100) -> Ran
     """
     check_k(k)
     _check(found, weights)
+    row, item, scores, _ = _joined(found)
+    return Ranked.best_of(len(found[0]), row, item, scores @ np.asarray(weights, float), k)
+
+
+def _joined(found: Sequence[Ranked]) -> tuple[Ints, Ints, Floats, Bools]:
+    """Every item that some system returned: its text, its row, its scores (items, systems).
+
+    And whether a system has it among its first ``EACH``.
+    """
     row = np.concatenate([part.owner for part in found])
     item = np.concatenate([part.items for part in found]).astype(np.int64)
-    score = np.concatenate([w * scaled(part) for w, part in zip(weights, found, strict=True)])
     span = int(item.max(initial=0)) + 1
     pair, group = np.unique(row * span + item, return_inverse=True)
-    total = np.bincount(group, weights=score, minlength=len(pair)).astype(np.float64)
-    return Ranked.best_of(len(found[0]), pair // span, pair % span, total, k)
+    whose = np.repeat(np.arange(len(found)), [len(part.items) for part in found])
+    scores = np.zeros((len(pair), len(found)))
+    scores[group, whose] = np.concatenate([scaled(part) for part in found])
+    ahead = np.zeros(len(pair), dtype=bool)
+    ahead[group[np.concatenate([part.places for part in found]) < EACH]] = True
+    return pair // span, pair % span, scores, ahead
 
 
 def scaled(ranked: Ranked) -> Floats:
@@ -124,36 +129,24 @@ def scaled(ranked: Ranked) -> Floats:
     return np.divide(scores - lowest[owner], spread, out=flat, where=spread > 0)
 
 
-def choose_weights(
-    found: Sequence[Ranked],
-    quality: Callable[[Ranked], float],
-    *,
-    k: int = 100,
-    steps: int = STEPS,
-) -> tuple[float, ...]:
-    """Of all weights in steps of 1 / ``steps`` that sum to one, those with the highest quality.
+def fitted_weights(found: Sequence[Ranked], truth: Truth) -> tuple[float, ...]:
+    """The weights, which sum to one, that the results of several systems for the same texts speak for.
 
-    Among equals the first is taken; the grid begins with all weight on the first system.
+    Without a text that tells anything, and where every system is worse than none, all count the same.
     """
-    if steps < 1:
-        raise RarsError(f"The grid of weights needs at least one step, not {steps}.")
-    best, chosen = -np.inf, (0.0,) * len(found)
-    for parts in _shares(steps, len(found)):
-        weights = tuple(part / steps for part in parts)
-        reached = quality(fuse(found, weights, k))
-        if reached > best:
-            best, chosen = reached, weights
-    return chosen
-
-
-def _shares(total: int, n: int) -> Iterator[tuple[int, ...]]:
-    """All ways to divide ``total`` steps among ``n`` systems."""
-    if n == 1:
-        yield (total,)
-        return
-    for first in range(total, -1, -1):
-        for rest in _shares(total - first, n - 1):
-            yield (first, *rest)
+    equal = [1 / max(1, len(found))] * len(found)
+    _check(found, equal)
+    if len(truth) != len(found[0]):
+        raise RarsError(f"There are {len(found[0])} texts but judgments of {len(truth)}.")
+    row, item, scores, ahead = _joined(found)
+    row, item, scores = row[ahead], item[ahead], scores[ahead]
+    gains = np.zeros(len(row))
+    key = row * truth.size + item
+    _, at, which = np.intersect1d(key, truth.keys, assume_unique=True, return_indices=True)
+    gains[at] = truth.gain[which]
+    weights = fit(Candidates.of(len(truth), row, scores, gains), equal).weights
+    whole = float(weights.sum())
+    return tuple((weights / whole).round(4).tolist() if whole > 0 else equal)
 
 
 def _check(found: Sequence[Ranked], weights: Sequence[float]) -> None:
@@ -185,19 +178,17 @@ def _learn(
     advance: Advance | None = None,
 ) -> Facts:
     """Whatever the parts learn, then their weights."""
+    from rars.evaluation.truth import Truth
+
     assert held is not None
     facts: Facts = {}
     for part in (BM25, DENSE):  # neighbours look through the dense part's eyes
         facts |= part.learn(own, dataset, folder, held, seed=seed, advance=advance)
-    texts: list[str] = dataset.query_texts.take(pa.array(held.queries)).to_pylist()
+    truth = Truth.of(dataset, "validation")
+    texts: list[str] = dataset.query_texts.take(pa.array(truth.queries)).to_pylist()
     settings: FusionSettings = own["fusion"]
-    found = Fusion.tuned(
-        _opened(own, dataset, folder, facts, None),
-        texts,
-        held.quality,
-        depth=settings.depth,
-        steps=settings.steps,
-    )
+    parts = _opened(own, dataset, folder, facts, None)
+    found = Fusion.tuned(parts, texts, truth, depth=settings.depth)
     return facts | {"weights": list(found.weights)}
 
 

@@ -78,7 +78,7 @@ def _show_learned(payload: dict[str, Any]) -> None:
         )
     if weights:
         named = zip(("BM25", "dense", "neighbours"), weights, strict=False)
-        console.show(f"  weights: {', '.join(f'{name} {one:.1f}' for name, one in named)}.")
+        console.show(f"  weights: {', '.join(f'{name} {one:.2f}' for name, one in named)}.")
 
 
 def plot(

@@ -80,18 +80,21 @@ class MaskSettings(Section):
 
 
 class HybridSettings(Section):
-    """The settings of ``hybrid``: weights of its parts, and how their sum counts."""
+    """The settings of ``hybrid``: weights of its parts, and how their sum counts.
 
-    bm25: float = Field(0.6, ge=0)
+    The defaults lie between what is fitted on catalogues with judged queries (``rars.search.tuning``).
+    """
+
+    bm25: float = Field(0.3, ge=0)
     """BM25 is divided by its maximum for the query."""
     dense: float = Field(0.4, ge=0)
-    paper: float = Field(0.2, ge=0)
+    paper: float = Field(0.1, ge=0)
     """Of f, the paper's compatibility."""
-    neighbours: float = Field(0.0, ge=0)
-    """Of what was relevant to similar training queries, over its maximum for the query."""
-    weight: float = Field(5.0, ge=0)
+    neighbours: float = Field(0.2, ge=0)
+    """Of what was relevant to similar training queries, where some were judged, over its maximum."""
+    weight: float = Field(20.0, ge=0)
     """lambda: how much the sum counts beside the model's log-probability."""
-    prior: float = Field(1.0, ge=0)
+    prior: float = Field(0.5, ge=0)
     """How much of a prior over identifiers is left beside dense evidence, which says the same once more."""
     bound: bool = False
     """True: a prefix is scored by the best item below it, once; False: maxima of all depths are added up."""

@@ -1,11 +1,17 @@
 """Choosing the settings of the rule ``hybrid`` on validation queries.
 
-Owns: the small grid and what counts as better. Test queries are never looked at.
+Owns: which settings a fit gives, and what is tried in the beam itself. Candidates are gathered by
+``rars.search.gathering``, their weights fitted by ``rars.search.fitting``. Test queries are never looked at.
 
-First the weights of the parts: what orders items best by evidence alone, without the model; then, beside
-these, how much it counts what was relevant to similar training queries. Then, with all of them, how much
-evidence counts beside the model, how much of a prior over identifiers is left beside dense evidence, and
-whether prefixes are scored by bounds or by sums. Better is a higher mean of nDCG@10 and Recall@100.
+The scores of a candidate d with the identifier s are what each part of the evidence says, e_i(q, d), and the
+model's log-probability; where the model has a prior over identifiers, that with all and with nothing of it,
+between which it is nearly linear. One fit of
+
+    a log p_0(s|q) + b log p_1(s|q) + sum of w_i e_i(q, d)
+
+gives all weights: prior = b / (a + b), lambda = sum of w_i / (a + b), and the shares of the w_i in their sum.
+But a beam is no re-ranker: whether prefixes are scored by bounds or by sums, and how much more or less of
+lambda serves it, is found by searching. Better is a higher mean of nDCG@10 and Recall@100.
 
 A catalogue without judged validation queries is asked pseudo-queries, each made of one item's own words: an
 easy known-item search, which tells evidence that works from a model that knows little.
@@ -13,45 +19,34 @@ easy known-item search, which tells evidence that works from a model that knows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from rars.arrays import Ints, Points
+from rars.arrays import Ints
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
 from rars.evaluation.measures import Measure, measure
 from rars.evaluation.ranking import Ranking, queries_of
 from rars.evaluation.truth import Truth
 from rars.progress import Advance
-from rars.search.evidence.languages import language_of
-from rars.search.evidence.parts import AskedOf, weigh
+from rars.search.fitting import STRENGTHS, Fitted, fit
+from rars.search.gathering import MODEL, OWN, Gathered, gather
 from rars.search.retriever import Retriever, store_hybrid
-from rars.search.rules import HybridSettings, plan
+from rars.search.rules import HybridSettings
 from rars.systems import Categories, Query, Ranked, rank
 from rars.training import pseudo
 
 MEASURES = (Measure("nDCG", 10), Measure("Recall", 100))
 
-SHARES = (
-    (1.0, 0.0),
-    (0.9, 0.1),
-    (0.8, 0.2),
-    (0.7, 0.3),
-    (0.6, 0.4),
-    (0.5, 0.5),
-    (0.4, 0.6),
-    (0.3, 0.7),
-)
-"""BM25 and dense."""
-PAPER = (0.0, 0.1, 0.2, 0.4)
-NEIGHBOURS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8)
-"""Where there are judged training queries."""
-WEIGHTS = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
-PRIORS = (1.0, 0.5)
-"""Where the model has a prior over identifiers."""
+PARTS = {"bm25": "bm25", "dense": "dense", "f": "paper", "neighbours": "neighbours"}
+"""Kinds of evidence, and the setting of each."""
+TIMES = (0.5, 1.0, 2.0)
+"""Of the fitted lambda (over the depth, where maxima of all depths are added up): what is tried."""
+LEAST, MOST = 0.01, 1000.0
+"""lambda never leaves them: there evidence, or the model, does no more than tell equals apart."""
 
 _K = 100
 _STREAM = 1_000_000
@@ -89,39 +84,83 @@ def choose_hybrid(
         _judged(retriever, dataset, split, most, seed) if judged else _made_up(dataset, most, seed)
     )
     asked = replace(made, queries=[replace(one, categories=categories) for one in made.queries])
+    queries, depth = len(asked.queries), retriever.tree.depth
+    forms = list(product((True, False) if judged else (True,), TIMES))
+    total = queries * (1 + len(forms))
+
+    def told(before: int) -> Advance | None:
+        return None if advance is None else lambda done, _: advance(before + done, total)
+
     # Made-up queries repeat an item's attributes word for word, and the model has met their items: they can
     # tell neither what a match is worth nor how far to trust the model's order, so evidence keeps its own.
-    usual = HybridSettings()
-    paper = PAPER if judged else (usual.paper,)
-    bounds = (True, False) if judged else (True,)
-    priors = PRIORS if judged and retriever.measure is not None else (usual.prior,)
-    remembered = judged and retriever.index.judged is not None and retriever.reader.embeds
-    neighbours = NEIGHBOURS if remembered else ()
-    total = len(SHARES) * len(paper) + len(neighbours) + len(priors) * len(bounds) * len(WEIGHTS)
+    taught = tuple(PARTS) if judged else ("bm25", "dense")
+    found = gather(retriever, asked.queries, asked.truth, advance=told(0))
+    # Nor can they say how far they may be believed beside the usual weights: little.
+    settings, fitted = fitted_hybrid(
+        found, depth, taught, strength=None if judged else STRENGTHS[-1]
+    )
     tried: list[tuple[float, HybridSettings]] = []
-
-    def best(candidates: Iterator[tuple[HybridSettings, Ranked]]) -> HybridSettings:
-        found: list[tuple[float, HybridSettings]] = []
-        for hybrid, ranked in candidates:
-            found.append((asked.quality(ranked), hybrid))
-            tried.append(found[-1])
-            if advance:
-                advance(len(tried), total)
-        return max(found, key=lambda pair: pair[0])[1]
-
-    parts = _parts(retriever, asked.queries)
-    weights = best(_by_evidence(retriever, parts, _mixes(retriever, paper)))
-    if neighbours:
-        further = [weights.model_copy(update={"neighbours": one}) for one in neighbours]
-        weights = best(_by_evidence(retriever, parts, further))
-    beams = [
-        weights.model_copy(update={"prior": p, "bound": b}) for p, b in product(priors, bounds)
-    ]
-    chosen = best(_by_beam(retriever, asked.queries, beams))
-    facts = {"split": split if judged else "pseudo-queries", "queries": len(asked.queries)}
-    facts |= {"quality": max(q for q, hybrid in tried if hybrid == chosen)}
-    store_hybrid(retriever, chosen, chosen_on=facts)
+    for bound, times in forms:
+        weight = settings.weight * times / (1 if bound else depth)
+        hybrid = _rounded(settings.model_copy(update={"bound": bound, "weight": weight}))
+        searched = replace(retriever, hybrid=hybrid)
+        rule = [replace(query, rule="hybrid") for query in asked.queries]
+        ranked = rank(searched, rule, advance=told(queries * (1 + len(tried))))
+        tried.append((asked.quality(ranked), hybrid))
+    quality, chosen = max(tried, key=lambda pair: pair[0])
+    store_hybrid(
+        retriever,
+        chosen,
+        chosen_on={
+            "split": split if judged else "pseudo-queries",
+            "queries": queries,
+            "told": fitted.queries,
+            "strength": fitted.strength,
+            "quality": quality,
+        },
+    )
     return chosen
+
+
+def fitted_hybrid(
+    found: Gathered,
+    depth: int,
+    taught: Sequence[str] = tuple(PARTS),
+    *,
+    strength: float | None = None,
+) -> tuple[HybridSettings, Fitted]:
+    """The settings that candidates speak for, and the fit; kinds of evidence that are not ``taught`` stay.
+
+    The weights of fitted kinds sum to what they usually do, so those that stay keep their part in the sum.
+    lambda is that of bounds, where evidence counts once; a sum over ``depth`` maxima needs as much less.
+    """
+    usual = HybridSettings()
+    usually = usual.weight * (1 if usual.bound else depth)
+    kinds = [name for name in found.names if name in taught]
+    voices = [name for name in found.names if name == MODEL or (name == OWN and "f" in taught)]
+    said = {
+        MODEL: min(usual.prior, 1.0) if OWN in voices else 1.0,
+        OWN: max(0.0, 1.0 - usual.prior),
+    }
+    settings = {PARTS[name]: float(getattr(usual, PARTS[name])) for name in kinds}
+    known = replace(found.candidates, scores=found.of((*voices, *kinds)))
+    start = [said[name] for name in voices] + [usually * one for one in settings.values()]
+    fitted = fit(known, start, strength=strength)
+    voice, evidence = np.split(fitted.weights, [len(voices)])
+    model, told, whole = float(voice.sum()), float(evidence.sum()), sum(settings.values())
+    if told > 0:
+        settings = dict(zip(settings, (evidence * (whole / told)).tolist(), strict=True))
+    weight = told / whole / model if model > 0 else MOST
+    settings["weight"] = min(max(weight, LEAST), MOST)
+    if OWN in voices and model > 0:
+        settings["prior"] = float(voice[voices.index(MODEL)]) / model
+    return _rounded(usual.model_copy(update=settings)), fitted
+
+
+def _rounded(settings: HybridSettings) -> HybridSettings:
+    """Numbers as people read them; no fit knows more than four digits."""
+    numbers = {name: getattr(settings, name) for name in (*PARTS.values(), "weight", "prior")}
+    return settings.model_copy(update={name: float(f"{x:.4g}") for name, x in numbers.items()})
 
 
 def _judged(retriever: Retriever, dataset: Dataset, split: str, most: int, seed: int) -> _Asked:
@@ -152,61 +191,3 @@ def _check_catalogue(retriever: Retriever, dataset: Dataset) -> None:
             f"The catalogue of {retriever.run.folder} has changed since it was trained; choose "
             "the settings on its first version."
         )
-
-
-def _mixes(retriever: Retriever, paper: Sequence[float]) -> list[HybridSettings]:
-    """Every mix of BM25, dense vectors and f."""
-    shares: Sequence[tuple[float, float]] = SHARES
-    if retriever.index.vectors is None or not retriever.reader.embeds:
-        shares = [(1.0, 0.0)]
-    return [
-        HybridSettings(bm25=bm25, dense=dense, paper=f)
-        for (bm25, dense), f in product(shares, paper)
-    ]
-
-
-def _by_evidence(
-    retriever: Retriever,
-    parts: Sequence[dict[str, Points]],
-    mixes: Sequence[HybridSettings],
-) -> Iterator[tuple[HybridSettings, Ranked]]:
-    """Each mix, and the items in the order of its evidence."""
-    order = retriever.tree.order
-    for mix in mixes:
-        weights = plan("hybrid", retriever.tree.depth, {"hybrid": mix}).evidence
-        lists, scores = [], []
-        for row in parts:
-            known = [weight * row[name] for name, weight in weights.items() if name in row]
-            total = np.sum(known, axis=0)
-            best = np.argpartition(-total, min(_K, len(total) - 1))[:_K]
-            best = best[np.argsort(-total[best], kind="stable")]
-            lists.append(order[best])
-            scores.append(total[best])
-        yield mix, Ranked.of_lists(lists, scores)
-
-
-def _parts(retriever: Retriever, queries: Sequence[Query]) -> list[dict[str, Points]]:
-    """What each kind of evidence says of every item, in SID order, for each query."""
-    texts = [query.text for query in queries]
-    asked = AskedOf(
-        retriever.index.evidence,
-        retriever.index.vectors,
-        texts,
-        [None if query.locale is None else language_of(query.locale) for query in queries],
-        (lambda: retriever.reader.vectors(texts)) if retriever.reader.embeds else None,
-        retriever.index.judged,
-    )
-    every = plan("hybrid", retriever.tree.depth, {"hybrid": HybridSettings(neighbours=1.0)})
-    return [
-        {name: part.dense().astype(np.float32) for name, _, part in one.parts}
-        for one in weigh(asked, dict.fromkeys(every.evidence, 1.0))
-    ]
-
-
-def _by_beam(
-    retriever: Retriever, queries: Sequence[Query], settings: Sequence[HybridSettings]
-) -> Iterator[tuple[HybridSettings, Ranked]]:
-    asked = [replace(query, rule="hybrid") for query in queries]
-    for setting, weight in product(settings, WEIGHTS):
-        hybrid = setting.model_copy(update={"weight": weight})
-        yield hybrid, rank(replace(retriever, hybrid=hybrid), asked)

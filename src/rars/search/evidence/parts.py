@@ -96,14 +96,14 @@ def _dense_near(
     for row, places in enumerate(near.positions(queries, asked.matching)):
         if asked.others is not None:
             only = None if asked.matching is None else asked.matching[row]
-            places = np.union1d(places, _most(asked.others[row], near.told, only))
+            places = np.union1d(places, most(asked.others[row], near.told, only))
         scores = vectors.scores_of(queries[row], asked.index.tree.order[places])
         lowest = float(scores.min(initial=np.inf)) if len(scores) else 0.0
         found.append(Evidence.sparse(asked.index.ancestry, places, scores, lowest))
     return found
 
 
-def _most(evidence: Evidence, count: int, only: Matching | None) -> Ints:
+def most(evidence: Evidence, count: int, only: Matching | None) -> Ints:
     """The places of the items with the most evidence, of those that have some of their own."""
     places, scores = evidence.positions, evidence.scores
     if places is None:

@@ -248,11 +248,21 @@ class LoopSettings(Section):
     keep: Literal["final", "best"] = "final"
     """``best``: the checkpoint with the highest recall on validation queries; never chosen on test data."""
     evaluations: PositiveInt = 8
-    """How often validation recall is measured (only for ``keep = "best"``)."""
+    """How often validation recall is measured (only for ``keep = "best"``, or with ``patience``)."""
+    patience: int = Field(0, ge=0)
+    """Stop after so many validations in a row without a better one; 0: never."""
     judged: bool = True
     """Train on the judged queries."""
     pseudo: PseudoSettings = PseudoSettings()
     indexing: IndexingSettings = IndexingSettings()
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Patience is written where there is some: the digests of trainings without it stay what they were."""
+        written: dict[str, Any] = handler(self)
+        if not self.patience:
+            del written["patience"]
+        return written
 
 
 class PhaseSettings(Section):

@@ -255,8 +255,10 @@ class _Training:
             marks={"phase": phase.name} if several else {},
         )
         held = self._held_out() if beside else None
-        chooses = phase.loop.keep == "best" and len(self.dataset.positives("validation")[0]) > 0
-        engine = self._engine() if chooses else None
+        judged = len(self.dataset.positives("validation")[0]) > 0
+        chooses = phase.loop.keep == "best" and judged
+        measures = chooses or (phase.loop.patience > 0 and judged)
+        engine = self._engine() if measures else None
 
         def validate(found: IdentifierModel) -> float:
             assert engine is not None
@@ -269,9 +271,14 @@ class _Training:
             model,
             plan,
             report=lambda values: self.tell.note(name, values),
-            validate=validate if chooses else None,
+            validate=validate if measures else None,
             accelerator=self.accelerator,
         )
+        if at.epoch < before.epoch + phase.loop.epochs:
+            self.tell.say(
+                f"Stopped after {at.epoch - before.epoch} of {phase.loop.epochs} epochs: "
+                f"{phase.loop.patience} validations without a better one than step {at.best_step:,}'s."
+            )
         if chooses:
             loop.restore_best(model, plan, at)
         elif held is not None:

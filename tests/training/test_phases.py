@@ -173,7 +173,7 @@ PATIENT = TWO.replace('keep = "best"', 'keep = "best"\npatience = 1\nepochs = 6'
 
 
 def test_a_phase_that_ended_early_is_followed_by_the_next_killed_or_not(home):
-    """The first phase stops when validation gets no better; its best weights are what the second starts from."""
+    """The first phase stops when validation gets no better; the second starts from its best weights."""
     whole = trained(home, "patient", PATIENT)
     validated = [line["validation"] for line in journal(whole) if "validation" in line]
     assert len(validated) < 6, "it stopped"

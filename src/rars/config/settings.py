@@ -258,7 +258,7 @@ class LoopSettings(Section):
 
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Patience is written where there is some: the digests of trainings without it stay what they were."""
+        """Patience is written where there is some: digests of trainings without it stay what they were."""
         written: dict[str, Any] = handler(self)
         if not self.patience:
             del written["patience"]

@@ -32,6 +32,7 @@ from rars.pipeline.identification import check_given, find
 from rars.pipeline.indexing import index
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
+from rars.scale import threads
 from rars.search.engine import Engine, recall
 from rars.search.rehearsal import rehearse
 from rars.training import checkpoint, journal, loop
@@ -137,7 +138,10 @@ def _train_generative(
         tell.say(f"The model of {run.folder} is trained already.")
     else:
         tell.say(_plan(recipe, prepared))
-        at = _Training(dataset, recipe, found.identifiers, run, prepared, accelerator, tell).go()
+        with threads.working(_threads(run, prepared, accelerator, tell)):
+            at = _Training(
+                dataset, recipe, found.identifiers, run, prepared, accelerator, tell
+            ).go()
         if accelerator.is_main_process:
             _keep(recipe, run, prepared, at)
             run.record("model", seconds=round(time.perf_counter() - start, 1), steps=at.step)
@@ -147,6 +151,18 @@ def _train_generative(
     if accelerator.is_main_process:
         index(run, tell=tell)
     return _outcome(run, recipe)
+
+
+def _threads(run: Run, prepared: Prepared, accelerator: Any, tell: Tell) -> threads.Choice:
+    """The threads of this training: as chosen when it began, since the last bits of weights follow them."""
+    known = run.manifest()["steps"].get("training", {}).get("threads")
+    choice = threads.chosen(threads.weights(prepared.ready.model), kept=known)
+    if accelerator.is_main_process:
+        if choice.why:
+            tell.say(f"Training with {choice.sentence}")
+        if known != choice.threads:
+            run.record("training", threads=choice.threads)
+    return choice
 
 
 def _outcome(run: Run, recipe: Recipe) -> Trained:

@@ -184,7 +184,7 @@ class Plan:
     """What every line of the journal says beside the numbers: the phase's name, where there are several."""
 
     def ended(self, at: Position) -> bool:
-        """Whether nothing of this phase is left to do: all epochs done, or no better validation for too long."""
+        """Whether nothing is left to do: all epochs are done, or no validation was better for too long."""
         patience = self.loop.patience
         return at.epoch >= self.first + self.loop.epochs or 0 < patience <= at.since
 

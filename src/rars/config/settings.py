@@ -55,7 +55,8 @@ class IdentifierSettings(Choice):
     sizes: tuple[PositiveInt, ...] = ()
     """Codes per depth; left out, the learner's own (4 x 256, or 20 x 20 x 20)."""
     embedder: str = "use"
-    """``use``, ``t5:NAME_OR_FOLDER``, ``sentence-transformers:NAME_OR_FOLDER`` or ``file:PATH``."""
+    """``use``, ``t5:NAME_OR_FOLDER``, ``sentence-transformers:NAME_OR_FOLDER``, ``package:NAME``,
+    ``file:PATH``, or ``auto``: the best on validation queries of those that are installed."""
     fit: FitSettings | None = None
     """Turn the vectors towards the training judgments first; without judged queries nothing is turned.
     ``true`` stands for the defaults, ``false`` for none."""

@@ -28,6 +28,7 @@ from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import backbone, saving
 from rars.model.identifier_model import IdentifierModel
+from rars.pipeline.embedding import settled
 from rars.pipeline.identification import check_given, find
 from rars.pipeline.indexing import index
 from rars.progress import SILENT, Tell
@@ -126,6 +127,7 @@ def _train_generative(
             rehearse(dataset, levels=recipe.model.category_levels, advance=advance)
     # The first process asks all that can be refused, then writes; the others find what it wrote.
     with accelerator.main_process_first():
+        recipe = settled(dataset, recipe, out, device=device, tell=tell)
         found = find(dataset, recipe, out, source=source, device=device, tell=tell)
         start = time.perf_counter()
         with tell.stage("reading queries") as advance:

@@ -12,6 +12,7 @@ where the weights of hybrid search are chosen. Without such queries nothing can 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -28,6 +29,7 @@ from rars.errors import Unavailable
 from rars.identifiers.embed import cached_vectors, item_vectors
 from rars.identifiers.embedders import open_embedder
 from rars.identifiers.sentences import PREFIX
+from rars.identifiers.texts import item_texts
 from rars.progress import SILENT, Tell
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ _DEPTH = 100
 _ITEMS = 50_000
 """Items of a larger catalogue that embedders are compared on: all judged ones, others at random."""
 _SAMPLE = 2_000
+_FEW = 32
 _ASCII = 0.985
 """Share of a text's letters that are plain Latin ones, at least, in English; less in Spanish or German."""
 
@@ -160,12 +163,16 @@ def choose_embedder(
     *,
     seed: int = 42,
     candidates: Sequence[Candidate] = CANDIDATES,
+    most: float | None = None,
     cache: Path | None = None,
     device: str = "cpu",
     tell: Tell = SILENT,
 ) -> ChosenEmbedder:
-    """Compare the embedders that are installed and read this catalogue's language; says what it chose."""
-    chosen = _chosen(dataset, fit, seed, candidates, cache, device, tell)
+    """Compare the embedders that are installed and read this catalogue's language; says what it chose.
+
+    ``most`` are the seconds that embedding the items may take; one that would take longer is left out.
+    """
+    chosen = _chosen(dataset, fit, seed, candidates, most, cache, device, tell)
     tell.say(chosen.sentence())
     return chosen
 
@@ -175,6 +182,7 @@ def _chosen(
     fit: FitSettings | None,
     seed: int,
     candidates: Sequence[Candidate],
+    most: float | None,
     cache: Path | None,
     device: str,
     tell: Tell,
@@ -194,6 +202,14 @@ def _chosen(
             usual.name, "there are no judged validation queries to compare others on"
         )
     narrowed = _narrowed(dataset, seed)
+    if most is not None:
+        slow = [one for one in able[1:] if _seconds(narrowed, one.name, device) > most]
+        able = [one for one in able if one not in slow]
+        if len(able) == 1:
+            listed = " and ".join(one.title for one in slow)
+            return ChosenEmbedder(
+                usual.name, f"embedding the items with {listed} would take too long"
+            )
     tried = []
     for one in able:
         tell.say(f"Trying the embedder {one.title}.")
@@ -237,6 +253,17 @@ def measured(
         for one in (Measure("nDCG", 10), Measure("Recall", 100))
     )
     return ndcg, recall
+
+
+def _seconds(dataset: Dataset, name: str, device: str) -> float:
+    """How long an embedder would take for all items, from a few of them."""
+    rows = np.random.default_rng(0).permutation(dataset.n_items)[:_FEW]
+    texts = item_texts(dataset).take(pa.array(rows)).to_pylist()
+    embedder = open_embedder(name, device=device)
+    embedder.embed(texts[:2])  # the first ones wait for what is loaded late
+    start = time.perf_counter()
+    embedder.embed(texts)
+    return (time.perf_counter() - start) / len(texts) * dataset.n_items
 
 
 def language_of_texts(dataset: Dataset) -> str:

@@ -91,6 +91,11 @@ MISTAKES = [
         "model.backbone: 'gpt' is none of",
     ),
     (("plot", "{run}"), "no training steps"),
+    (("tune", "nowhere", "--out", "out"), "nowhere does not exist"),
+    (("tune", "{shop}", "--out", "out", "--minutes", "0"), "--minutes 0 is not between"),
+    (("tune", "{shop}", "--out", "out", "--set", "training.patience=-1"), "patience"),
+    (("tune", "{shop}", "--out", "{run}"), "not made by rars tune"),
+    (("tune", "{shop}", "--out", "{shop}"), "not a rars run"),
     (("data", "shop", "out", "--size", "enormous"), "enormous"),
     (("data", "shop", "out", "--locale", "tlh"), "tlh"),
 ]

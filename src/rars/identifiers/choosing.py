@@ -26,11 +26,12 @@ from rars.checkpoints import located
 from rars.config import FitSettings
 from rars.data import Dataset
 from rars.errors import Unavailable
-from rars.identifiers.embed import cached_vectors, item_vectors
+from rars.identifiers.embed import cached_vectors, is_cached, item_vectors
 from rars.identifiers.embedders import open_embedder
 from rars.identifiers.sentences import PREFIX
 from rars.identifiers.texts import item_texts
 from rars.progress import SILENT, Tell
+from rars.scale.cost import duration
 
 if TYPE_CHECKING:
     from rars.evaluation.tables import Table
@@ -203,10 +204,11 @@ def _chosen(
         )
     narrowed = _narrowed(dataset, seed)
     if most is not None:
-        slow = [one for one in able[1:] if _seconds(narrowed, one.name, device) > most]
-        able = [one for one in able if one not in slow]
+        expected = {one.title: _seconds(narrowed, one.name, cache, device) for one in able[1:]}
+        slow = {title: seconds for title, seconds in expected.items() if seconds > most}
+        able = [one for one in able if one.title not in slow]
         if len(able) == 1:
-            listed = " and ".join(one.title for one in slow)
+            listed = " and ".join(f"{title} ({duration(needed)})" for title, needed in slow.items())
             return ChosenEmbedder(
                 usual.name, f"embedding the items with {listed} would take too long"
             )
@@ -255,11 +257,14 @@ def measured(
     return ndcg, recall
 
 
-def _seconds(dataset: Dataset, name: str, device: str) -> float:
-    """How long an embedder would take for all items, from a few of them."""
-    rows = np.random.default_rng(0).permutation(dataset.n_items)[:_FEW]
-    texts = item_texts(dataset).take(pa.array(rows)).to_pylist()
+def _seconds(dataset: Dataset, name: str, cache: Path | None, device: str) -> float:
+    """How long an embedder would take for all items, from a few of them; nothing where it has done them."""
+    every = item_texts(dataset)
     embedder = open_embedder(name, device=device)
+    if is_cached(every, embedder, cache=cache):
+        return 0.0
+    rows = np.random.default_rng(0).permutation(dataset.n_items)[:_FEW]
+    texts = every.take(pa.array(rows)).to_pylist()
     embedder.embed(texts[:2])  # the first ones wait for what is loaded late
     start = time.perf_counter()
     embedder.embed(texts)

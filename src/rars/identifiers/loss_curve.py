@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 USUAL = (256, 256, 256, 256)
 FAMILIES: Mapping[int, tuple[int, ...]] = {256: (2, 3, 4, 5, 6, 8, 10, 12), 1024: (2, 3, 4)}
 """Codebook size, and the numbers of codes that are looked at."""
-CROWD = 16
+CROWD = 8
 """Items for each code of a codebook larger than the usual ones, at least."""
 WORTH = 0.01
 """Recall that a further step of the search has to bring."""

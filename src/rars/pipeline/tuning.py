@@ -161,6 +161,7 @@ class _Tuning:
             self._step("weights", self._weights)
             self._step("validation", self._validation)
         artifacts.discard(self.folder / TRIALS)
+        artifacts.sweep(self.folder, TRIALS)
         return Tuned(run, self.choices)
 
     def _step(self, name: str, choose: Callable[[], Mapping[str, Any]]) -> None:

@@ -313,3 +313,18 @@ def test_a_run_made_by_hand_is_not_touched(shop, tmp_path):
     train(shop, Recipe.resolve("practical", size="tiny", changes=changes), tmp_path / "run")
     with pytest.raises(RarsError, match="not made by rars tune"):
         pipeline.tune_catalogue(shop, tmp_path / "run", changes=QUICK)
+
+
+@pytest.mark.parametrize(
+    ("slow", "expected"),
+    [(0.1, "may go into comparing sizes"), (1e6, "more than the 30 minutes")],
+)
+def test_before_it_starts_it_says_whether_there_is_time_for_everything(
+    steps, slow, expected, monkeypatch
+):
+    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self: 1.0)
+    steps.slow = slow
+    steps.go()
+    said = next(line for line in steps.said.lines if line.startswith("Expected: about"))
+    assert expected in said
+    assert ("8 epochs" if slow < 1 else "2 of 8 epochs") in said

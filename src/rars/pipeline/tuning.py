@@ -198,18 +198,31 @@ class _Tuning:
                 f"training, at most {self._most} epochs, stopped when validation gets no better; "
                 "weights of hybrid search."
             )
-        wanted = self._expected()
-        parts = {
-            "identifiers": ("embedder", "identifiers"),
-            "training": ("sizes", "epochs", "training"),
-            "weights": ("weights", "validation"),
-        }
-        listed = {
-            name: wanted[name] for name, steps in parts.items() if not set(steps) <= set(known)
-        }
-        said = ", ".join(f"{name} {cost.duration(seconds)}" for name, seconds in listed.items())
-        total = cost.duration(sum(listed.values()))
-        say(f"Expected: about {total} ({said}), and whatever comparisons the {self._budget} allow.")
+        say(self._outlook())
+
+    def _outlook(self) -> str:
+        """What is left to do, how long that should take, and how much of it there is time for."""
+        known, wanted = self.choices.made, self._expected()
+        before = {} if "identifiers" in known else {"identifiers": wanted["identifiers"]}
+        after = {} if "weights" in known else {"weights": wanted["weights"]}
+        parts = [f"{name} {cost.duration(seconds)}" for name, seconds in before.items()]
+        total = sum((*before.values(), *after.values()))
+        late = ""
+        if "training" not in known:
+            most = known.get("epochs", {}).get("epochs", self._most)
+            room = (self.left - total - wanted["index"]) // max(wanted["epoch"], 1e-9)
+            epochs = int(min(most, max(min(FEWEST, most), room)))
+            total += epochs * wanted["epoch"] + wanted["index"]
+            share = f"{epochs} epochs" if epochs == most else f"{epochs} of {most} epochs"
+            parts.append(f"{share} of {cost.duration(wanted['epoch'])}")
+            if epochs == most and self.judged and "sizes" not in known:
+                late = f"; what is left of the {self._budget} may go into comparing sizes"
+        parts += [f"{name} {cost.duration(seconds)}" for name, seconds in after.items()]
+        if total > self.left:
+            late = f", more than the {self._budget}: this machine is busy or slow, and it will end late"
+        if not parts:
+            return "Expected: a moment."
+        return f"Expected: about {cost.duration(total)} ({', '.join(parts)}){late}."
 
     @property
     def _budget(self) -> str:

@@ -263,6 +263,14 @@ def test_what_the_user_says_is_not_chosen(steps):
     assert steps.trained == [("run", (16, 16), 8)]
 
 
+def test_sizes_of_a_recipe_that_are_not_the_usual_ones_stay(steps, tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('extends = "practical"\n[identifiers]\nsizes = [32, 32]\n')
+    found = steps.go(recipe=str(mine))
+    assert found.choices.sizes == (32, 32)
+    assert found.choices.made["sizes"]["why"] == "as the recipe says"
+
+
 def test_without_validation_queries_it_says_what_it_cannot_choose(steps, shop):
     blind = shop.with_split(np.zeros(shop.n_queries, dtype=np.int8))
     found = steps.go(blind)

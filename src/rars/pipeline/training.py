@@ -191,7 +191,8 @@ def _plan(recipe: Recipe, prepared: Prepared) -> str:
     counts = {kind: part.stop - part.start for kind, part in stretches.items()}
     listed = " and ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
     phases = recipe.phases
-    epochs = f"{sum(phase.loop.epochs for phase in phases)} epochs"
+    count = sum(phase.loop.epochs for phase in phases)
+    epochs = f"{count} epoch{'' if count == 1 else 's'}"
     if len(phases) > 1:
         epochs += f" in {len(phases)} phases: {', '.join(phase.name for phase in phases)}"
     return f"Training {recipe.name} on {listed}, {epochs}."

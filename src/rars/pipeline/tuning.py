@@ -34,6 +34,7 @@ from rars.data import Dataset
 from rars.errors import RarsError, expected
 from rars.evaluation.tables import Table
 from rars.identifiers.choosing import AUTO, choose_embedder
+from rars.identifiers.embedders import embedder_kind
 from rars.identifiers.loss_curve import USUAL, CurvePoint, named
 from rars.pipeline import costs, indexing
 from rars.pipeline.choices import MEASURES, Choices
@@ -153,20 +154,22 @@ class _Tuning:
             self.tell.say(f"{self.folder} is tuned already.")
         else:
             self._announce()
-            self._step("embedder", self._embedder)
-            self._step("identifiers", self._identifiers)
-            self._step("sizes", self._sizes)
-            self._step("epochs", self._epochs)
+            self._step("embedder", self._embedder, "1 of 5: the embedder.")
+            self._step("identifiers", self._identifiers, "2 of 5: identifiers.")
+            self._step("sizes", self._sizes, "3 of 5: their sizes.")
+            self._step("epochs", self._epochs, "4 of 5: training.")
             self._step("training", self._training)
-            self._step("weights", self._weights)
+            self._step("weights", self._weights, "5 of 5: the weights of hybrid search.")
             self._step("validation", self._validation)
         artifacts.discard(self.folder / TRIALS)
         artifacts.sweep(self.folder, TRIALS)
         return Tuned(run, self.choices)
 
-    def _step(self, name: str, choose: Callable[[], Mapping[str, Any]]) -> None:
+    def _step(self, name: str, choose: Callable[[], Mapping[str, Any]], title: str = "") -> None:
         if name in self.choices.made:
             return
+        if title:
+            self.tell.say(f"Step {title}")
         start = time.perf_counter()
         chosen = choose()
         self.choices.keep(name, chosen, time.perf_counter() - start)
@@ -194,9 +197,9 @@ class _Tuning:
                     "weights are chosen on queries made of item titles."
                 )
             say(
-                "Steps: embedder; identifiers and what other sizes would keep; sizes; "
+                "Steps: the embedder; identifiers, and what other sizes would keep; their sizes; "
                 f"training, at most {self._most} epochs, stopped when validation gets no better; "
-                "weights of hybrid search."
+                "the weights of hybrid search."
             )
         say(self._outlook())
 
@@ -266,24 +269,27 @@ class _Tuning:
         if self._sizes_said:
             return {"items": self.dataset.n_items}
         made = identify(self.dataset, self._with(), self._trial(TRIAL), tell=self.tell)
-        if made.identifiers.settings.learner != "residual-kmeans":
-            return {"items": self.dataset.n_items}
         with self.tell.stage("sizes") as advance:
             found = loss_curve.curve(self.dataset, made.identifiers, advance=advance)
         self.tell.say(found.sentence())
         return {"items": self.dataset.n_items, "curve": found.as_dict()}
 
     @property
-    def _sizes_said(self) -> bool:
-        return bool(self.said & {"identifiers.sizes", "identifiers.learner"})
+    def _sizes_said(self) -> str:
+        """Who has decided on sizes already, as a reason; nothing where they are to be chosen."""
+        if self.said & {"identifiers.sizes", "identifiers.learner"}:
+            return "you said so"
+        own = self.recipe.identifiers
+        usual = own.learner == "residual-kmeans" and own.sizes == USUAL
+        readable = embedder_kind(self.choices.made["embedder"]["name"])[0].reads_texts
+        return "" if usual and readable else "as the recipe says"
 
     def _sizes(self) -> dict[str, Any]:
         own = list(self.recipe.identifiers.sizes)
-        if self._sizes_said:
-            return {"sizes": own, "why": "you said so", "compared": []}
+        if why := self._sizes_said:
+            return {"sizes": own, "why": why, "compared": []}
         curve = self.choices.curve
-        if curve is None:
-            return {"sizes": own, "why": "as the recipe says", "compared": []}
+        assert curve is not None
         best, usual = curve.proposed(), curve.point(USUAL)
         assert usual is not None
         keep = f"{100 * usual.recall:.1f} of {100 * curve.exact:.1f} % kept"
@@ -312,13 +318,13 @@ class _Tuning:
     def _compare(self, best: CurvePoint, keep: str) -> dict[str, Any]:
         """Both sizes, trained for one epoch and tuned; the larger if they pay."""
         self.tell.say(f"Comparing {named(USUAL)} with {best.name}, one epoch each.")
-        found = []
+        found, quiet = [], _Quiet(self.tell)
         for name, sizes in ((TRIAL, USUAL), (LARGER, best.sizes)):
             recipe = self._with(sizes, epochs=1)
             home = self._trial(name)
-            train(self.dataset, recipe, home, tell=self.tell)
-            indexing.tune(home, tell=self.tell)
-            found.append(evaluate(home, rules=["ar", "hybrid"], split="validation", tell=self.tell))
+            train(self.dataset, recipe, home, tell=quiet)
+            indexing.tune(home, tell=quiet)
+            found.append(evaluate(home, rules=["ar", "hybrid"], split="validation", tell=quiet))
         usual, larger = (_qualities(one) for one in (pair[1] for pair in found))
         gain = larger - usual
         error = float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else 0.0
@@ -431,21 +437,32 @@ class _Enough(Exception):
     """A training that was only watched has shown how fast it is."""
 
 
-class _Watch:
-    """Reports on, and stops a training as soon as its speed is known."""
+class _Quiet:
+    """Shows progress and says nothing: trials are runs that a person need not know of."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
-        self._first: tuple[float, float] | None = None
-        self.seconds = 0.0
-        """Of the whole training, as it seems."""
 
     def say(self, text: str) -> None:
-        """Nothing: it is no training that a person should know of."""
+        """Nothing."""
 
     def stage(self, name: str) -> AbstractContextManager[Advance]:
         """As the other one."""
         return self._tell.stage(name)
+
+    def note(self, name: str, values: dict[str, float]) -> None:
+        """As the other one."""
+        self._tell.note(name, values)
+
+
+class _Watch(_Quiet):
+    """Stops a training as soon as its speed is known."""
+
+    def __init__(self, tell: Tell) -> None:
+        super().__init__(tell)
+        self._first: tuple[float, float] | None = None
+        self.seconds = 0.0
+        """Of the whole training, as it seems."""
 
     def note(self, name: str, values: dict[str, float]) -> None:
         """Watch the time."""

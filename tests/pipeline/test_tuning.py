@@ -206,7 +206,7 @@ def test_larger_sizes_are_left_where_only_the_model_alone_would_gain(steps):
     steps.hybrid = {USUAL: 0.46, LONG: 0.459}
     found = steps.go()
     assert found.choices.sizes == USUAL
-    assert "not worth their steps" in found.choices.made["sizes"]["why"]
+    assert "they do not pay" in found.choices.made["sizes"]["why"]
     assert [one["sizes"] for one in found.choices.made["sizes"]["compared"]] == [
         list(USUAL),
         list(LONG),

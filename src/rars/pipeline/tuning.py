@@ -340,11 +340,7 @@ class _Tuning:
             f"± {100 * error:.1f} points (the model alone {alone:+.1f})"
         )
         if not pays:
-            why += (
-                ": not worth their steps"
-                if best.steps > len(USUAL)
-                else ": not worth their choices"
-            )
+            why += ": they do not pay"
         self.tell.say(f"{why}.")
         return {"sizes": list(best.sizes if pays else USUAL), "why": why, "compared": compared}
 

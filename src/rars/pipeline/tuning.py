@@ -48,7 +48,8 @@ from rars.scale import cost
 
 PAYS = 0.005
 """What larger sizes have to bring to hybrid search: half a point."""
-PATIENCE = 2
+PATIENCE = 3
+"""Validations: under a cosine the last epochs gain most; earlier ones go up and down by half a point."""
 FEWEST = 2
 """Epochs at the least, however little time there is."""
 _SHARE = 0.4

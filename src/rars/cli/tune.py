@@ -58,11 +58,12 @@ def _show(found: Tuned) -> None:
         whole=("",),
     )
     console.report(*found.tables()[1:])
-    console.show(
-        "Next:",
-        f'  rars search {run} "..."                              ask it',
-        f"  rars evaluate {run} --rule ar,hybrid               how good it is, on test queries",
-        f"  rars compare {run} bm25 fusion-tuned --rule hybrid   beside what one would use instead",
-        f"  rars serve {run}                                     API and page",
-        f"  rars report {run}                                    everything known about it",
-    )
+    following = {
+        f'rars search {run} "..."': "ask it",
+        f"rars evaluate {run} --rule ar,hybrid": "how good it is, on test queries",
+        f"rars compare {run} bm25 fusion-tuned --rule hybrid": "beside what one would use instead",
+        f"rars serve {run}": "API and page",
+        f"rars report {run}": "everything known about it, on one page",
+    }
+    width = max(map(len, following))
+    console.show("Next:", *(f"  {words:{width}}   {what}" for words, what in following.items()))

@@ -21,11 +21,11 @@ from rars.scale.memory import peak, shown
 
 CURVE = 2.0
 """Seconds of a loss curve for a thousand items, about."""
-_PAIRS = 3_000
+_PAIRS = 4_000
 """Pairs a second in a training of the size ``tiny``, about."""
-_POSITIVES = 8
+_POSITIVES = 6
 """Positives of a pseudo-query, about."""
-_WEIGHED, _BEAMS, _SEARCHES = 300, 26, 120
+_WEIGHED, _BEAMS, _SEARCHES = 300, 26, 250
 """Queries and settings that hybrid weights are chosen with, and searches a second, about."""
 _CLUSTERED = 65_536
 """Vectors that clustering looks at, of however many: 256 for each of 256 codes."""

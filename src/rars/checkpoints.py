@@ -28,10 +28,14 @@ _OWN_MODULES = "sentence_transformers."
 
 
 def located(name: str) -> str:
-    """A folder or hub name as given; ``package:NAME`` is the ``model`` folder of an installed package."""
+    """A folder or hub name as given; ``package:NAME`` is the ``model`` folder of an installed package.
+
+    The package may be named as it is imported, or as it is installed, with hyphens.
+    """
     kind, _, package = name.partition(":")
     if kind != "package":
         return name
+    package = package.replace("-", "_")
     paths = _installed()
     found = PathFinder.find_spec(package, paths) if package.isidentifier() else None
     if found is not None and not any(package in _top_level(one) for one in _known(paths)):

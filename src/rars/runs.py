@@ -23,6 +23,10 @@ from rars.errors import RarsError
 KIND = "run"
 DATASET = "dataset"
 """Where a run keeps a dataset that had no folder."""
+TUNING = "tuning.json"
+"""Where a run that is tuned keeps what was chosen; it is there before anything else."""
+TRIALS = "trials"
+"""Where such a run has the runs that it compares."""
 _LIBRARIES = ("numpy", "torch", "transformers", "faiss-cpu")
 
 
@@ -118,7 +122,7 @@ class Run:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse a folder of something else; one that holds nothing but a kept dataset is a run's.
+    """Refuse a folder of something else; one that holds but a kept dataset or a begun tuning is a run's.
 
     What a killed process left of its first file there is nobody's.
     """
@@ -129,7 +133,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _ours(name: str) -> bool:
-    return name == DATASET or (name.startswith(".") and name.endswith(".partial"))
+    return name in (DATASET, TUNING, TRIALS) or (name.startswith(".") and name.endswith(".partial"))
 
 
 @contextmanager

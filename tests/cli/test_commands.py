@@ -42,6 +42,17 @@ def test_json_is_all_that_is_on_stdout(home):
         assert isinstance(json.loads(done.stdout), dict)
 
 
+def test_inspect_shows_the_curve_of_other_sizes(home):
+    done = rars("inspect", home / "run", "--curve")
+    assert done.returncode == 0, done.stderr
+    assert "exact vectors" in done.stdout
+    assert "Proposed: 4 x 256" in done.stdout
+    assert (home / "run" / "results" / "identifiers-curve.png").exists()
+    told = json.loads(rars("inspect", home / "run", "--curve", "--json").stdout)["curve"]
+    assert told["proposed"] == [256, 256, 256, 256]
+    assert {len(one["sizes"]) for one in told["points"]} == {2, 3, 4, 5, 6, 8, 10, 12}
+
+
 def test_inspect_shows_health_and_draws(home):
     done = rars("inspect", home / "run")
     assert "perplexity" in done.stdout
@@ -80,6 +91,11 @@ MISTAKES = [
         "model.backbone: 'gpt' is none of",
     ),
     (("plot", "{run}"), "no training steps"),
+    (("tune", "nowhere", "--out", "out"), "nowhere does not exist"),
+    (("tune", "{shop}", "--out", "out", "--minutes", "0"), "--minutes 0 is not between"),
+    (("tune", "{shop}", "--out", "out", "--set", "training.patience=-1"), "patience"),
+    (("tune", "{shop}", "--out", "{run}"), "not made by rars tune"),
+    (("tune", "{shop}", "--out", "{shop}"), "not a rars run"),
     (("data", "shop", "out", "--size", "enormous"), "enormous"),
     (("data", "shop", "out", "--locale", "tlh"), "tlh"),
 ]

@@ -40,7 +40,12 @@ _OPERATIONS = {
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _VOLATILE = frozenset({"seconds", "at", "pairs_per_second", "memory_mb", "python", "libraries"})
 """What differs between two equal runs."""
-_WAY = frozenset({"checkpoints", "best", "candidates", "journal.jsonl", "manifest.json"})
+_WAY = frozenset(
+    {
+        *("checkpoints", "best", "candidates", "journal.jsonl", "manifest.json"),
+        *("tuning.json", "trials"),
+    }
+)
 """What grows on the way: whole at any time, but neither the old nor the new."""
 
 
@@ -117,6 +122,12 @@ CASES = [
         ("data shop, new",),
     ),
     Case("train", _TRAIN, ("data shop, new",)),
+    Case(
+        "tune",
+        "tune {home}/shop --out {home}/run --set model.vocabulary=300 --set training.epochs=1 "
+        "--set training.pseudo.share=1",
+        ("data shop, new",),
+    ),
     Case("index --force", "index {home}/run --force", ("data shop, new", "train")),
     Case("catalog add", "catalog add {home}/run {home}/new.jsonl", ("data shop, new", "train")),
     Case(

@@ -197,8 +197,8 @@ def test_measuring_a_final_checkpoint_is_told_and_changes_no_weight(tmp_path):
     plan = plan_of(example, tmp_path / "measured", epochs=4, evaluations=2)
     told = {"validation": 0.25, "validation_ndcg": 0.125}
     at = loop.train(measured, plan, validate=lambda model: told)
-    assert at.best is None
-    assert not plan.best.exists()
+    assert at.best == 0.25
+    assert not plan.best.exists(), "no weights are kept but the final ones"
     lines = [json.loads(line) for line in (plan.folder / "journal.jsonl").read_text().splitlines()]
     found = [line for line in lines if "validation" in line]
     assert [line["epoch"] for line in found] == [2, 4]
@@ -210,7 +210,73 @@ def test_measuring_a_final_checkpoint_is_told_and_changes_no_weight(tmp_path):
 def test_how_often_a_training_is_measured_follows_from_what_it_keeps():
     assert LoopSettings(keep="best").measured == 8
     assert LoopSettings().measured == 0
+    assert LoopSettings(patience=1).measured == 8
     assert LoopSettings(evaluations=3).measured == 3
+
+
+def patient(values, patience):
+    """How many validations there are, and which was the best: the definition, read aloud."""
+    best = 0
+    for at, value in enumerate(values):
+        if value > values[best]:
+            best = at
+        if patience and at - best >= patience:
+            return at + 1, best
+    return len(values), best
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    values=st.lists(st.sampled_from([0.1, 0.2, 0.3]), min_size=1, max_size=7),
+    patience=st.integers(0, 4),
+    killed=st.integers(0, 6),
+)
+def test_patience_ends_a_phase_after_so_many_validations_without_a_better_one(
+    tmp_path_factory, values, patience, killed
+):
+    """Also when it is killed at any validation in between: it remembers how long it has waited."""
+    example = Example(queries=2, latent=False)
+    folder = tmp_path_factory.mktemp("plan")
+    plan = plan_of(
+        example, folder, epochs=len(values), evaluations=99, pairs=500, patience=patience
+    )
+    asked = []
+
+    def validate(model):
+        epoch = round(model_epoch())
+        if len(asked) == killed and killed not in asked:
+            asked.append(killed)  # once
+            raise KeyboardInterrupt
+        return {"validation": values[epoch]}
+
+    def model_epoch():
+        lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+        asked.append(-1)
+        return max(line["epoch"] for line in lines) - 1
+
+    try:
+        at = loop.train(model_of(example, "full-sid"), plan, validate=validate)
+    except KeyboardInterrupt:
+        at = loop.train(model_of(example, "full-sid"), plan, validate=validate)
+    epochs, best = patient(values, patience)
+    assert at.epoch == epochs
+    assert at.best == values[best]
+    assert at.since == epochs - 1 - best
+    lines = [json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines()]
+    assert [line["validation"] for line in lines if "validation" in line] == values[:epochs]
+
+
+def test_a_phase_that_patience_ended_is_done_and_the_next_one_goes_on_from_there(tmp_path):
+    example = Example(latent=False)
+    plan = plan_of(example, tmp_path, epochs=6, evaluations=6, patience=2)
+    model, values = model_of(example, "full-sid"), iter([0.3, 0.2, 0.1])
+    at = loop.train(model, plan, validate=lambda found: {"validation": next(values)})
+    assert (at.epoch, at.best_step * 3) == (3, at.step)
+    before = (tmp_path / "journal.jsonl").read_text()
+    assert loop.train(model_of(example, "full-sid"), plan) == at
+    assert (tmp_path / "journal.jsonl").read_text() == before
+    later = replace(plan, name="later", first=at.epoch, step=at.step)
+    assert loop.train(model, later).epoch == 9, "a phase of its own has its own patience"
 
 
 def test_a_phase_that_is_done_touches_neither_journal_nor_checkpoint(tmp_path):

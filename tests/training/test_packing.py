@@ -19,7 +19,7 @@ from rars.objectives import (
 from rars.objectives.category_contrast import ContrastSettings
 from rars.objectives.common import Context, PerToken
 from rars.objectives.full_sid import FullSidSettings
-from rars.objectives.siblings import HeadSettings
+from rars.objectives.tree import TreeSettings
 from rars.training.packing import Drawn, Reads, pack
 from rars.training.sampler import QueryRange, batches
 from rars.tree import Relevance
@@ -91,7 +91,7 @@ def test_leaving_out_decided_prefixes_changes_no_loss_and_no_gradient(ragged, si
     terms = {
         full_sid: FullSidSettings(),
         grouped: PerToken(),
-        tree: HeadSettings(siblings=siblings, n_siblings=2),
+        tree: TreeSettings(siblings=siblings, n_siblings=2),
         decoder_soft: NoSettings(),
     }
     weights = list(model.parameters()) + list(head.parameters())
@@ -175,7 +175,7 @@ def test_two_parts_of_a_batch_add_up_to_the_whole():
         full_sid: FullSidSettings(),
         category_class: NoSettings(),
         category_contrast: ContrastSettings(),
-        tree: HeadSettings(siblings="all"),
+        tree: TreeSettings(siblings="all"),
     }
     for batch in (Drawn(whole), Drawn(np.unique(data.pairs.query[drawn]), drawn)):
         mine = batch.queries
@@ -237,7 +237,7 @@ def test_the_trees_of_drawn_pairs_are_whole():
     packed = pack(data, batch.queries, whole=batch)
     everything = pack(data, batch.queries)
     for term, settings in (
-        (tree, HeadSettings(siblings="all")),
+        (tree, TreeSettings(siblings="all")),
         (category_contrast, ContrastSettings()),
     ):
         one = term.loss(model(packed), packed, context, settings).mean

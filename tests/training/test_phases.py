@@ -169,6 +169,20 @@ def test_killed_between_phases_it_ends_in_the_same_weights(home, two):
     assert told(out) == told(two)
 
 
+PATIENT = TWO.replace('keep = "best"', 'keep = "best"\npatience = 1\nepochs = 6')
+
+
+def test_a_phase_that_ended_early_is_followed_by_the_next_killed_or_not(home):
+    """The first phase stops when validation gets no better; the second starts from its best weights."""
+    whole = trained(home, "patient", PATIENT)
+    validated = [line["validation"] for line in journal(whole) if "validation" in line]
+    assert len(validated) < 6, "it stopped"
+    assert validated[-1] <= max(validated[:-1])
+    out = killed(home, "patient-killed", PATIENT, after(3, "first"), after(2, "second"))
+    assert weights(out) == weights(whole)
+    assert told(out) == told(whole)
+
+
 def told(out):
     kept = ("step", "phase", "loss", "epoch", "validation")
     return [{name: line.get(name) for name in kept} for line in journal(out)]

@@ -155,6 +155,22 @@ def test_two_processes_give_the_losses_and_weights_of_one(tmp_path, batching):
             assert line[term] == pytest.approx(other[term], abs=1e-9)
 
 
+def test_processes_lose_patience_together(tmp_path):
+    """Also where they disagree about what they measured; one that went on alone would wait for ever."""
+    done = subprocess.run(
+        [*launched(2), "-m", "tests.training.share_batches", str(tmp_path), "queries", "2"],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+        cwd=Path(__file__).parents[2],
+    )
+    assert done.returncode == 0, done.stderr
+    validated = [line["epoch"] for line in _journal(tmp_path) if "validation" in line]
+    assert validated == [1, 2, 3]
+
+
 def test_the_command_trains_under_a_launcher(shop, tmp_path):
     settings = {"model.dropout": 0.0, "training.epochs": 1}
     assert run(shop, tmp_path / "one", **settings).returncode == 0

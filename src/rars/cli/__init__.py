@@ -24,6 +24,7 @@ from rars.cli import (
     search,
     serve,
     train,
+    tune,
 )
 
 app = typer.Typer(
@@ -59,6 +60,7 @@ def _root(
 
 
 app.command()(demo.demo)
+app.command()(tune.tune)
 app.command()(identify.identify)
 app.command()(identify.inspect)
 app.command()(train.train)

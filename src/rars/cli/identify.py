@@ -74,17 +74,24 @@ def inspect(
     plot: Annotated[
         Path | None, typer.Option(help="Where to draw; results/identifiers.png if not given.")
     ] = None,
+    curve: Annotated[
+        bool,
+        typer.Option(
+            "--curve", help="What other sizes would keep of the vectors, and their price."
+        ),
+    ] = False,
     as_json: console.Json = False,
 ) -> None:
     """Show how healthy a run's identifiers are: codes used, collisions, spread, similarity kept.
 
-    Also which prefixes mix unrelated items, and which queries' relevance the tree tears apart.
+    Also which prefixes mix unrelated items, and which queries' relevance the tree tears apart. With --curve,
+    the recall that identifiers of other sizes would keep, and which this catalogue needs.
 
-    Example: rars inspect runs/demo
+    Example: rars inspect runs/demo --curve
     """
     from rars import pipeline
 
-    found = pipeline.inspect(folder, split=split, plot=plot)
+    found = pipeline.inspect(folder, split=split, plot=plot, curve=curve, tell=console.tell)
 
     def show() -> None:
         show_health(found.identifiers, found.health)
@@ -99,6 +106,11 @@ def inspect(
                 "are exact for the same query, how many are near by what their identifiers stand for); "
                 f"Gini of items per identifier: {found.health.gini:.3f}."
             )
+        if found.curve is not None:
+            console.report(found.curve.table())
+            console.prose(found.curve.sentence())
+            proposed = list(found.curve.proposed().sizes)
+            console.show(f"  --set 'identifiers.sizes={proposed}'", f"Curve: {found.curve_plot}")
         sizes = list(found.proposed_sizes)
         console.prose(
             f"Branches as wide as the paper's, for so many items: --set 'identifiers.sizes={sizes}'."

@@ -55,7 +55,8 @@ class IdentifierSettings(Choice):
     sizes: tuple[PositiveInt, ...] = ()
     """Codes per depth; left out, the learner's own (4 x 256, or 20 x 20 x 20)."""
     embedder: str = "use"
-    """``use``, ``t5:NAME_OR_FOLDER``, ``sentence-transformers:NAME_OR_FOLDER`` or ``file:PATH``."""
+    """``use``, ``t5:NAME_OR_FOLDER``, ``sentence-transformers:NAME_OR_FOLDER``, ``package:NAME``,
+    ``file:PATH``, or ``auto``: the best on validation queries of those that are installed."""
     fit: FitSettings | None = None
     """Turn the vectors towards the training judgments first; without judged queries nothing is turned.
     ``true`` stands for the defaults, ``false`` for none."""
@@ -252,7 +253,9 @@ class LoopSettings(Section):
     """``best``: the checkpoint with the highest recall on validation queries; never chosen on test data."""
     evaluations: PositiveInt | None = None
     """How often the model is measured on validation queries, at even distances. Left out: eight times for
-    ``keep = "best"``, never for ``final``, where it changes nothing but what the journal tells."""
+    ``keep = "best"`` and with ``patience``; else never, for it changes nothing but what the journal tells."""
+    patience: int = Field(0, ge=0)
+    """Stop after so many validations in a row without a better one; 0: never."""
     judged: bool = True
     """Train on the judged queries."""
     pseudo: PseudoSettings = PseudoSettings()
@@ -261,7 +264,7 @@ class LoopSettings(Section):
     @property
     def measured(self) -> int:
         """How often a training measures itself on validation queries."""
-        usual = _EVALUATIONS if self.keep == "best" else 0
+        usual = _EVALUATIONS if self.keep == "best" or self.patience else 0
         return usual if self.evaluations is None else self.evaluations
 
 

@@ -111,8 +111,7 @@ def cached_vectors(
 
     An ``engine`` of several processes needs an embedder that it can send to them (``Named``).
     """
-    digest = artifacts.digest_json([digest_texts(texts), embedder.digest])
-    folder = (cache or cache_folder()) / "embeddings" / digest[:32]
+    folder = _place(texts, embedder, cache)
     parts = spans(len(texts), rows_at_once(len(texts)))
     with locks.held(folder, wait=True):
         try:
@@ -135,6 +134,20 @@ def cached_vectors(
         if len(parts) > 1:
             shards.discard()
     return artifacts.opening(folder, kind=KIND, verify=False).array("vectors")
+
+
+def is_cached(texts: pa.ChunkedArray, embedder: Embedder, *, cache: Path | None = None) -> bool:
+    """Whether the vectors of these texts need not be computed."""
+    try:
+        artifacts.opening(_place(texts, embedder, cache), kind=KIND, verify=False)
+    except RarsError:
+        return False
+    return True
+
+
+def _place(texts: pa.ChunkedArray, embedder: Embedder, cache: Path | None) -> Path:
+    digest = artifacts.digest_json([digest_texts(texts), embedder.digest])
+    return (cache or cache_folder()) / "embeddings" / digest[:32]
 
 
 def rows_at_once(texts: int) -> int:

@@ -36,8 +36,13 @@ _opening = threading.Lock()
 
 
 def embedder_kind(name: str) -> tuple[EmbedderKind, str]:
-    """The kind and the source that a name like ``t5:FOLDER`` speaks of."""
+    """The kind and the source that a name like ``t5:FOLDER`` speaks of.
+
+    ``package:NAME`` alone is a package that holds a model of sentence-transformers.
+    """
     kind, _, source = name.partition(":")
+    if kind == "package" and source:
+        kind, source = sentences.KIND, name
     found = EMBEDDERS.get(kind)
     if found is None or found.needs_source != bool(source):
         choices = [f"{k}:{v.source}" if v.needs_source else k for k, v in EMBEDDERS.items()]

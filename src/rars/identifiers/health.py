@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rars.arrays import Bools, Codes, Floats, Ints, Longs
+from rars.arrays import Bools, Codes, Floats, Ints
 from rars.errors import RarsError
 from rars.identifiers.keys import grouped, row_keys
 from rars.identifiers.quantizer import Quantizer
@@ -172,20 +172,20 @@ def untrained_recall(
     for part in np.array_split(np.arange(len(asked)), 1 + len(asked) * len(codes) // 2**24):
         pairs = np.flatnonzero(np.isin(query, asked[part]))
         scores = quantizer.similarities(query_vectors[asked[part]], leaves)[:, groups.member]
-        hits[pairs] = _within(scores, np.searchsorted(asked[part], query[pairs]), item[pairs], k)
+        row = np.searchsorted(asked[part], query[pairs])
+        hits[pairs] = first(scores, k)[row, item[pairs]]
     place = np.searchsorted(asked, query)
     return float((np.bincount(place, hits) / np.bincount(place)).mean())
 
 
-def _within(scores: Floats, row: Longs, item: Longs, k: int) -> Bools:
-    """Whether each (row, item) is among its row's first k; equal scores stand in catalogue order."""
+def first(scores: Floats, k: int) -> Bools:
+    """(rows, items) which items are among their row's first k; equal scores stand in catalogue order."""
     k = min(k, scores.shape[1])
     edge = np.partition(scores, -k, axis=1)[:, -k, None]
     room = k - (scores > edge).sum(axis=1)
     tied = scores == edge
     before = np.cumsum(tied, axis=1) - tied
-    own = scores[row, item]
-    inside: Bools = (own > edge[row, 0]) | (tied[row, item] & (before[row, item] < room[row]))
+    inside: Bools = (scores > edge) | (tied & (before < room[:, None]))
     return inside
 
 

@@ -203,6 +203,13 @@ def learn_identifiers(
     if vectors is not None and len(vectors) != dataset.n_items:
         raise RarsError(f"{dataset.n_items} items need as many vectors, not {len(vectors)}.")
     learner = LEARNERS[settings.learner]
+    if settings.embedder == "auto":
+        from rars.identifiers.choosing import choose_embedder  # brings torch
+
+        chosen = choose_embedder(
+            dataset, settings.fit, seed=settings.seed, cache=cache, device=device, tell=tell
+        )
+        settings = settings.model_copy(update={"embedder": chosen.name})
 
     @functools.cache
     def frozen() -> tuple[Floats, str]:

@@ -39,6 +39,9 @@ def open_model(
         ) from error
     place = located(source)
     refuse_code(source, place)
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()  # seconds of loading need no bar of their own
     try:
         model: Any = sentence_transformers.SentenceTransformer(
             place, device=device, trust_remote_code=False

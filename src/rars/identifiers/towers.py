@@ -28,6 +28,7 @@ from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers.nearest import nearest
 from rars.progress import Advance
+from rars.scale import threads
 from rars.systems.ranked import Ranked
 
 _HIDDEN = -1e4
@@ -216,11 +217,23 @@ def tune(
     advance: Advance | None = None,
 ) -> dict[str, Any]:
     """Train, and leave the towers at their best epoch; returns which that was and every epoch's quality."""
+    with threads.working(threads.chosen(threads.weights(towers))):
+        return _tuned(towers, dataset, settings, held, lessons or Lessons(), seed, advance)
+
+
+def _tuned(
+    towers: TwoTowers,
+    dataset: Dataset,
+    settings: TuningSettings,
+    held: Held,
+    taught: Lessons,
+    seed: int,
+    advance: Advance | None,
+) -> dict[str, Any]:
     pairs = Pairs.of(dataset)
     rng = np.random.default_rng([seed, 11])
     torch.manual_seed(seed)  # dropout of a pre-trained encoder
     pool = _pool(dataset, seed)
-    taught = lessons or Lessons()
     per_epoch = -(-taught.count(pairs) // settings.batch)
     total = settings.epochs * per_epoch
     optimizer, schedule = _optimizer(towers, settings, total)

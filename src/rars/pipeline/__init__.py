@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         walk,
     )
     from rars.pipeline.training import Trained, train
+    from rars.pipeline.tuning import Tuned, tune_catalogue
 
 _HOMES = {
     "catalogue": ("add", "apply", "difference", "log", "prune", "remove", "rollback", "update"),
@@ -57,6 +58,7 @@ _HOMES = {
         "walk",
     ),
     "training": ("Trained", "train"),
+    "tuning": ("Tuned", "tune_catalogue"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -66,6 +68,7 @@ __all__ = [
     "Identified",
     "Reported",
     "Trained",
+    "Tuned",
     "add",
     "ambiguity",
     "analyze",
@@ -89,6 +92,7 @@ __all__ = [
     "studies_by_title",
     "train",
     "tune",
+    "tune_catalogue",
     "update",
     "verify",
     "walk",

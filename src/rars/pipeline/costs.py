@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow.compute as pc
 
 from rars.config import Recipe
@@ -18,6 +19,14 @@ from rars.progress import Tell
 from rars.scale import Engine, cost
 from rars.scale.memory import peak, shown
 
+CURVE = 2.0
+"""Seconds of a loss curve for a thousand items, about."""
+_PAIRS = 4_000
+"""Pairs a second in a training of the size ``tiny``, about."""
+_POSITIVES = 6
+"""Positives of a pseudo-query, about."""
+_WEIGHED, _BEAMS, _SEARCHES = 300, 26, 250
+"""Queries and settings that hybrid weights are chosen with, and searches a second, about."""
 _CLUSTERED = 65_536
 """Vectors that clustering looks at, of however many: 256 for each of 256 codes."""
 _AT_ONCE = {"embed": 16_384, "assign": 100_000, "index": 50_000}
@@ -40,6 +49,21 @@ def amounts(dataset: Dataset, recipe: Recipe) -> dict[str, float]:
         "assign": dataset.n_items / 1e3,
         "index": characters,
     }
+
+
+def epoch(dataset: Dataset, recipe: Recipe) -> float:
+    """Seconds of an epoch of training the size ``tiny``, about: how long it takes is best rehearsed."""
+    loop = recipe.phases[0].loop
+    query, _, _ = dataset.positives("train")
+    pairs = len(query) * loop.judged
+    base = len(np.unique(query)) or dataset.n_items
+    pairs += round(base * (loop.pseudo.share * _POSITIVES + loop.indexing.share))
+    return pairs / _PAIRS
+
+
+def weights(queries: int) -> float:
+    """Seconds of choosing the weights of hybrid search, about, and of the validation after it."""
+    return (min(queries or _WEIGHED, _WEIGHED) * _BEAMS + 2 * queries) / _SEARCHES
 
 
 def say(

@@ -19,6 +19,7 @@ from rars.data import Dataset
 from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers, learn_identifiers
 from rars.pipeline import costs
+from rars.pipeline.embedding import settled
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
 from rars.scale import INLINE, Engine
@@ -56,6 +57,7 @@ def identify(
     check_given(dataset, recipe)
     out = places.target(out)
     with locks.held(out), kept(dataset, out) as stored:
+        recipe = settled(stored, recipe, out, device=device, tell=tell)
         asked: dict[str, Any] = {"force": force, "source": source, "device": device}
         found = find(stored, recipe, out, **asked, engine=engine, tell=tell)
         return found.keep(tell)

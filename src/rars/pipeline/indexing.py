@@ -11,6 +11,7 @@ from typing import Any
 
 from rars import locks
 from rars.pipeline import costs
+from rars.pipeline.opening import answering
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.scale import INLINE, Engine
@@ -60,6 +61,8 @@ def tune(run: Run | str | Path, *, tell: Tell = SILENT) -> dict[str, Any]:
     dataset = run.dataset()
     if not len(dataset.positives("validation")[0]):
         tell.say("No judged validation queries: weights are chosen on queries made of item titles.")
-    with locks.held(run.folder), tell.stage("choosing weights") as advance:
-        chosen = choose_hybrid(Retriever.load(run.folder), dataset, advance=advance)
+    with locks.held(run.folder):
+        retriever = Retriever.load(run.folder)
+        with answering(retriever), tell.stage("choosing weights") as advance:
+            chosen = choose_hybrid(retriever, dataset, advance=advance)
     return chosen.model_dump(mode="json")

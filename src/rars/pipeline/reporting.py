@@ -27,6 +27,7 @@ from rars.evaluation import stored
 from rars.evaluation.markup import templates
 from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.identifiers import Identifiers
+from rars.pipeline.choices import Choices
 from rars.pipeline.showing import check_file
 from rars.pipeline.studies import allowed, mixed
 from rars.progress import SILENT
@@ -106,6 +107,7 @@ class _Page:
     def collect(self) -> None:
         """Everything, in the order of the page."""
         home = self.run.folder
+        self._tuning()
         if self.generative and "identifiers" in self.run.manifest()["steps"]:
             self._identifiers()
         if self.generative and (home / "journal.jsonl").exists():
@@ -115,6 +117,17 @@ class _Page:
             for name in STUDIES:
                 if name != OWN:
                     self._study(name)
+
+    def _tuning(self) -> None:
+        try:
+            found = Choices.read(self.run.folder)
+        except RarsError as error:
+            self.damaged.append(str(error))
+            return
+        if found is None:
+            return
+        said = "Chosen by rars tune." if found.done else "rars tune is not finished."
+        self.parts.append(_Part("tuning", "How it was tuned", [said], found.tables()))
 
     def _identifiers(self) -> None:
         found = Identifiers.load(self.run.folder / "identifiers")

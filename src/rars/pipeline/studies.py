@@ -18,7 +18,7 @@ from typing import Any
 
 from rars import locks, places
 from rars.analysis import ambiguity as branching
-from rars.analysis import curves, health, relevance_tree
+from rars.analysis import curves, health, loss_curve, relevance_tree
 from rars.analysis.mixing import Mixing, mixing
 from rars.analysis.relevance_tree import RelevanceTree
 from rars.analysis.representation import Probe, probe
@@ -30,6 +30,7 @@ from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation.tables import html
 from rars.identifiers import Health, Identifiers, item_vectors
+from rars.identifiers.loss_curve import LossCurve
 from rars.identifiers.sizes import proposed_sizes
 from rars.progress import SILENT, Tell
 from rars.runs import Run
@@ -40,6 +41,8 @@ from rars.tree import PrefixTree
 class Inspected:
     """How healthy a run's identifiers are, what recall they keep without any training, and where they part
     from meaning: prefixes that mix unrelated items, queries whose relevance is torn apart.
+
+    ``curve``  what identifiers of other sizes would keep of the vectors, where that was asked for
     """
 
     run: Run
@@ -50,6 +53,8 @@ class Inspected:
     hit_rate: float | None
     mixing: Mixing
     plot: Path
+    curve: LossCurve | None = None
+    curve_plot: Path | None = None
 
     @property
     def proposed_sizes(self) -> tuple[int, ...]:
@@ -68,26 +73,46 @@ class Inspected:
             "sizes_of_the_papers_shape": list(self.proposed_sizes),
             "mixing": self.mixing.as_dict(),
             "plot": str(self.plot),
-        }
+        } | (
+            {}
+            if self.curve is None
+            else {"curve": self.curve.as_dict(), "curve_plot": str(self.curve_plot)}
+        )
 
     def _repr_html_(self) -> str:
-        return html(self.health.table(), *self.mixing.tables())
+        curve = () if self.curve is None else (self.curve.table(),)
+        return html(self.health.table(), *curve, *self.mixing.tables())
 
 
 def inspect(
-    run: Run | str | Path, *, split: str = "validation", plot: Path | None = None
+    run: Run | str | Path,
+    *,
+    split: str = "validation",
+    plot: Path | None = None,
+    curve: bool = False,
+    tell: Tell = SILENT,
 ) -> Inspected:
-    """Measure and draw the identifiers of a run: codes used, collisions, spread, similarity kept."""
+    """Measure and draw the identifiers of a run: codes used, collisions, spread, similarity kept.
+
+    ``curve`` adds what identifiers of other sizes would keep; its figure stands beside the other one.
+    """
     run = Run.of(run, generative=True)
     path = _figure(plot, run.results / "identifiers.png")
     found = Identifiers.load(run.folder / "identifiers")
     measured, dataset = found.health(), run.dataset()
+    lost, beside = None, None
+    if curve:
+        with tell.stage("clustering") as advance:
+            lost = loss_curve.curve(dataset, found, split, advance=advance)
+        beside = path.with_name(f"{path.stem}-curve{path.suffix}")
     recall = health.untrained(dataset, found, split)
     hits = health.embedding_hit_rate(dataset, found, split)
     parted = mixed(dataset, found, split)
     with allowed(run, path):
         health.draw(measured, path)
-    return Inspected(run, found, measured, split, recall, hits, parted, path)
+        if lost is not None and beside is not None:
+            loss_curve.draw(lost, beside)
+    return Inspected(run, found, measured, split, recall, hits, parted, path, lost, beside)
 
 
 def mixed(dataset: Dataset, identifiers: Identifiers, split: str) -> Mixing:

@@ -28,10 +28,12 @@ from rars.errors import RarsError
 from rars.identifiers import Identifiers
 from rars.model import backbone, saving
 from rars.model.identifier_model import IdentifierModel
+from rars.pipeline.embedding import settled
 from rars.pipeline.identification import check_given, find
 from rars.pipeline.indexing import index
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
+from rars.scale import threads
 from rars.search.engine import Engine, quality
 from rars.search.rehearsal import rehearse
 from rars.training import checkpoint, journal, loop
@@ -125,6 +127,7 @@ def _train_generative(
             rehearse(dataset, levels=recipe.model.category_levels, advance=advance)
     # The first process asks all that can be refused, then writes; the others find what it wrote.
     with accelerator.main_process_first():
+        recipe = settled(dataset, recipe, out, device=device, tell=tell)
         found = find(dataset, recipe, out, source=source, device=device, tell=tell)
         start = time.perf_counter()
         with tell.stage("reading queries") as advance:
@@ -137,7 +140,10 @@ def _train_generative(
         tell.say(f"The model of {run.folder} is trained already.")
     else:
         tell.say(_plan(recipe, prepared))
-        at = _Training(dataset, recipe, found.identifiers, run, prepared, accelerator, tell).go()
+        with threads.working(_threads(run, prepared, accelerator, tell)):
+            at = _Training(
+                dataset, recipe, found.identifiers, run, prepared, accelerator, tell
+            ).go()
         if accelerator.is_main_process:
             _keep(recipe, run, prepared, at)
             run.record("model", seconds=round(time.perf_counter() - start, 1), steps=at.step)
@@ -147,6 +153,18 @@ def _train_generative(
     if accelerator.is_main_process:
         index(run, tell=tell)
     return _outcome(run, recipe)
+
+
+def _threads(run: Run, prepared: Prepared, accelerator: Any, tell: Tell) -> threads.Choice:
+    """The threads of this training: as chosen when it began, since the last bits of weights follow them."""
+    known = run.manifest()["steps"].get("training", {}).get("threads")
+    choice = threads.chosen(threads.weights(prepared.ready.model), kept=known)
+    if accelerator.is_main_process:
+        if choice.why:
+            tell.say(f"Training with {choice.sentence}")
+        if known != choice.threads:
+            run.record("training", threads=choice.threads)
+    return choice
 
 
 def _outcome(run: Run, recipe: Recipe) -> Trained:
@@ -173,7 +191,8 @@ def _plan(recipe: Recipe, prepared: Prepared) -> str:
     counts = {kind: part.stop - part.start for kind, part in stretches.items()}
     listed = " and ".join(f"{count:,} {kind}" for kind, count in counts.items() if count)
     phases = recipe.phases
-    epochs = f"{sum(phase.loop.epochs for phase in phases)} epochs"
+    count = sum(phase.loop.epochs for phase in phases)
+    epochs = f"{count} epoch{'' if count == 1 else 's'}"
     if len(phases) > 1:
         epochs += f" in {len(phases)} phases: {', '.join(phase.name for phase in phases)}"
     return f"Training {recipe.name} on {listed}, {epochs}."
@@ -277,6 +296,11 @@ class _Training:
             validate=validate if measures else None,
             accelerator=self.accelerator,
         )
+        if at.epoch < before.epoch + phase.loop.epochs:
+            self.tell.say(
+                f"Stopped after {at.epoch - before.epoch} of {phase.loop.epochs} epochs: "
+                f"{phase.loop.patience} validations without a better one than step {at.best_step:,}'s."
+            )
         if chooses:
             loop.restore_best(model, plan, at)
         elif held is not None:

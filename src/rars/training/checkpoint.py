@@ -27,13 +27,18 @@ OTHER = (
 
 @dataclass(frozen=True)
 class Position:
-    """Where training stands: ``step`` updates done, of which ``batch`` in the current epoch."""
+    """Where training stands: ``step`` updates done, of which ``batch`` in the current epoch.
+
+    ``best``, ``best_step``  the highest validation so far, and when it was
+    ``since``                validations after it, none of them better
+    """
 
     step: int = 0
     epoch: int = 0
     batch: int = 0
     best: float | None = None
     best_step: int = 0
+    since: int = 0
 
 
 def save(

@@ -9,7 +9,8 @@ from its newest checkpoint to bit-identical weights. Several processes share eac
 sum over the process's queries divided by the whole batch's weight, so they add up to one process.
 
 A phase has its own terms, schedule and optimiser. Steps and epochs are counted through all phases, so no two
-steps of a run draw the same random numbers.
+steps of a run draw the same random numbers. With ``patience``, a phase ends after so many validations in a
+row without a better one; how many there were is part of the position that a checkpoint holds.
 """
 
 from __future__ import annotations
@@ -183,6 +184,11 @@ class Plan:
     marks: dict[str, Any] = field(default_factory=dict)
     """What every line of the journal says beside the numbers: the phase's name, where there are several."""
 
+    def ended(self, at: Position) -> bool:
+        """Whether nothing is left to do: all epochs are done, or no validation was better for too long."""
+        patience = self.loop.patience
+        return at.epoch >= self.first + self.loop.epochs or 0 < patience <= at.since
+
     @property
     def checkpoints(self) -> Path:
         """Where this phase's checkpoints are."""
@@ -257,8 +263,8 @@ class _Run:
         self.lists: dict[str, CandidateLists] = {}
 
     def go(self, at: Position) -> Position:
-        plan, loop = self.plan, self.plan.loop
-        if at.epoch >= plan.first + loop.epochs:
+        plan = self.plan
+        if plan.ended(at):
             return at  # done before: the journal may tell of later phases already
         if self.rank:
             return self._epochs(at, None)
@@ -269,7 +275,7 @@ class _Run:
     def _epochs(self, at: Position, journal: Journal | None) -> Position:
         plan, loop = self.plan, self.plan.loop
         started, pairs = time.monotonic(), 0.0
-        while at.epoch < plan.first + loop.epochs:
+        while not plan.ended(at):
             self._mine(at)
             listed = self._batches(at.epoch)
             while at.batch < len(listed):
@@ -422,14 +428,25 @@ class _Run:
         found = self.validate(self.model.model)
         if journal is not None:
             journal.write(step=at.step, epoch=at.epoch, **found, **self.plan.marks)
-        value = found["validation"]
-        if loop.keep == "best" and (at.best is None or value > at.best):
-            at = replace(at, best=value, best_step=at.step)
-            if self.rank == 0:
+        value = self._agreed(found["validation"])
+        if at.best is None or value > at.best:
+            at = replace(at, best=value, best_step=at.step, since=0)
+            if loop.keep == "best" and self.rank == 0:
                 checkpoint.save(self.plan.best, self.model, self.optimizer, at, self.plan.source)
                 checkpoint.prune(self.plan.best, 1)
+        else:
+            at = replace(at, since=at.since + 1)
         self._save(at)
         return at
+
+    def _agreed(self, value: float) -> float:
+        """The first process's value: all must stop after the same epoch, whatever their last bits say."""
+        if self.world == 1:
+            return value
+        from accelerate.utils import broadcast
+
+        told = torch.tensor(value, dtype=torch.float64, device=self.accelerator.device)
+        return float(broadcast(told))
 
     def _maybe_save(self, at: Position) -> None:
         if self.stopped:

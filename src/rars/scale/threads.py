@@ -1,0 +1,94 @@
+"""How many threads a model works with.
+
+Owns: the choice, and the one place that sets it. A small model's products are shorter than the time it takes
+threads to meet; sharing the cores with other work, they wait for each other at every product, and a training
+takes ten times as long as with one thread. So a small model gets one, a large one what others leave:
+
+    threads = 1                                  of a model with fewer than ``SMALL`` weights
+    threads = max(1, cores - load of others)     of a larger one
+
+Whoever sets ``OMP_NUM_THREADS`` has chosen. Ignores what the work is, and how many processes share it
+(``local``: each of several is told its share by that variable).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rars.scale.local import THREADS, usable_cores
+
+SMALL = 25_000_000
+"""Weights below which one thread is as fast as any number: the sizes ``tiny`` and ``small``, and MiniLM."""
+_MINUTE = 60.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """So many threads, and why; without a reason it is what there would be anyway."""
+
+    threads: int
+    why: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Such as: 1 thread, because the model is small (OMP_NUM_THREADS would say otherwise)."""
+        count = f"{self.threads} thread{'' if self.threads == 1 else 's'}"
+        return f"{count}, because {self.why} ({THREADS[0]} would say otherwise)."
+
+
+def chosen(weights: int, *, kept: int | None = None) -> Choice:
+    """The threads of a model of so many weights; ``kept``: what an earlier part of the same work had.
+
+    The last bits of a sum depend on the number of threads, so work that goes on keeps what it began with.
+    """
+    if said := os.environ.get(THREADS[0], ""):
+        # The libraries read it themselves, also where it is a list or nonsense.
+        first = said.split(",")[0].strip()
+        return Choice(max(1, int(first)) if first.isdecimal() else 1)
+    cores = usable_cores()
+    if kept is not None:
+        return Choice(kept, "" if kept == cores else "the work began with as many")
+    if cores == 1:
+        return Choice(1)
+    if weights < SMALL:
+        return Choice(1, "the model is small")
+    free = max(1, cores - round(others()))
+    return Choice(free, "" if free == cores else f"others use {cores - free} of {cores} cores")
+
+
+def weights(model: Any) -> int:
+    """How many weights a torch module has."""
+    return sum(one.numel() for one in model.parameters())
+
+
+def others() -> float:
+    """Cores that other processes are busy on: the load of the last minute without our own part in it."""
+    try:
+        load = os.getloadavg()[0]
+    except (OSError, AttributeError):
+        return 0.0
+    # A process that was busy for t seconds has added 1 - exp(-t / 60) to an average that began without it.
+    own = 1 - math.exp(-time.process_time() / _MINUTE)
+    return max(0.0, load - own)
+
+
+@contextmanager
+def working(choice: Choice) -> Iterator[None]:
+    """Torch works with so many threads while the block runs."""
+    import torch
+
+    before = torch.get_num_threads()
+    if before == choice.threads:
+        yield
+        return
+    torch.set_num_threads(choice.threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,73 @@
+"""Small models get one thread, large ones what others leave; who has said how many is heard."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rars.scale import threads
+
+LARGE = 10 * threads.SMALL
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine of eight cores with a load, on which nobody has said anything."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads, "usable_cores", lambda: 8)
+    monkeypatch.setattr(threads.time, "process_time", lambda: 0.0)
+
+    def loaded(load):
+        monkeypatch.setattr(threads.os, "getloadavg", lambda: (load, 0.0, 0.0))
+
+    loaded(0.0)
+    return loaded
+
+
+def test_a_small_model_gets_one_thread_however_idle_the_machine_is(machine):
+    found = threads.chosen(1_000_000)
+    assert found.threads == 1
+    assert found.sentence.startswith("1 thread, because the model is small")
+
+
+@pytest.mark.parametrize(("load", "expected"), [(0.0, 8), (0.4, 8), (2.6, 5), (8.0, 1), (30.0, 1)])
+def test_a_large_model_gets_the_cores_that_others_leave(machine, load, expected):
+    machine(load)
+    found = threads.chosen(LARGE)
+    assert found.threads == expected
+    assert bool(found.why) == (expected < 8), "nothing is said of what would be so anyway"
+
+
+def test_our_own_minutes_are_not_the_load_of_others(machine, monkeypatch):
+    machine(1.0)
+    monkeypatch.setattr(threads.time, "process_time", lambda: 600.0)
+    assert threads.chosen(LARGE).threads == 8
+
+
+def test_work_that_goes_on_keeps_what_it_began_with(machine):
+    machine(8.0)
+    assert threads.chosen(LARGE, kept=5).threads == 5
+
+
+@pytest.mark.parametrize(("said", "expected"), [("3", 3), ("4,2", 4), ("many", 1), ("0", 1)])
+def test_who_has_said_how_many_is_heard(machine, monkeypatch, said, expected):
+    monkeypatch.setenv("OMP_NUM_THREADS", said)
+    for weights, kept in ((1, None), (LARGE, None), (LARGE, 7)):
+        found = threads.chosen(weights, kept=kept)
+        assert (found.threads, found.why) == (expected, "")
+
+
+def test_a_system_without_loads_is_one_without_others(machine, monkeypatch):
+    def none():
+        raise OSError
+
+    monkeypatch.setattr(threads.os, "getloadavg", none)
+    assert threads.chosen(LARGE).threads == 8
+
+
+def test_the_number_is_set_while_the_block_runs():
+    before = torch.get_num_threads()
+    with threads.working(threads.Choice(before + 1)):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+    assert threads.weights(torch.nn.Linear(3, 2)) == 8

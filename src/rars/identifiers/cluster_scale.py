@@ -35,4 +35,5 @@ TERM = QuantisationTerm(
     settings=NoSettings,
     loss=_loss,
     weight=0.01,
+    adds=0.1,
 )

@@ -43,4 +43,5 @@ TERM = QuantisationTerm(
     settings=DispersionSettings,
     loss=_loss,
     weight=0.01,
+    adds=1.8,
 )

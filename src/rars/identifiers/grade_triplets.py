@@ -79,4 +79,5 @@ TERM = QuantisationTerm(
     settings=TripletSettings,
     weight=0.001,
     start=_start,
+    adds=0.9,
 )

@@ -71,4 +71,5 @@ TERM = QuantisationTerm(
     about="items that are exact for one query are found by each other's codes (FORGE)",
     settings=PairSettings,
     start=_start,
+    adds=2.0,
 )

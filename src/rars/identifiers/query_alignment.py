@@ -62,4 +62,5 @@ TERM = QuantisationTerm(
     settings=NoSettings,
     weight=0.01,
     start=_start,
+    adds=0.35,
 )

@@ -59,4 +59,5 @@ TERM = QuantisationTerm(
     settings=MatesSettings,
     weight=0.001,
     start=_start,
+    adds=1.0,
 )

@@ -102,7 +102,8 @@ def no_loss(step: Step, settings: Any) -> Tensor:
 class QuantisationTerm:
     """A loss term: ``loss`` takes (step, settings) and returns a number with gradients.
 
-    ``weight`` is how much of it counts where a recipe does not say. A term that reads tables made once, or
+    ``weight`` is how much of it counts where a recipe does not say; ``adds`` what it adds to the time of an
+    epoch, in plain ones, about. A term that reads tables made once, or
     trains something of its own, has ``start`` instead: (scene, settings) -> a function of the step; where
     that is a torch module, its parameters are trained with the network.
     """
@@ -111,6 +112,7 @@ class QuantisationTerm:
     settings: type[Section]
     loss: Callable[[Step, Any], Tensor] = no_loss
     weight: float = 1.0
+    adds: float = 0.0
     needs_categories: bool = False
     start: Callable[[Scene, Any], Callable[[Step], Tensor]] | None = None
 

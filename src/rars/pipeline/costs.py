@@ -6,6 +6,7 @@ Owns: how much work each stage has. Ignores what a unit of it costs (``rars.scal
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pyarrow.compute as pc
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.identifiers.learners import LEARNERS
+from rars.identifiers.quantisation import TERMS
+from rars.identifiers.rqvae import RqvaeSettings
 from rars.identifiers.texts import FIELDS, joined
 from rars.progress import Tell
 from rars.scale import Engine, cost
@@ -31,13 +34,16 @@ _CLUSTERED = 65_536
 """Vectors that clustering looks at, of however many: 256 for each of 256 codes."""
 _AT_ONCE = {"embed": 16_384, "assign": 100_000, "index": 50_000}
 """Items of a stage that are in memory together, however many there are."""
+_WIDTH = 512
+"""Of a sentence vector, about."""
 _SAMPLE = 2_000
 """Items whose texts say how long texts are."""
 
 
 def amounts(dataset: Dataset, recipe: Recipe) -> dict[str, float]:
     """Thousands of characters to embed and to index, of judged pairs to fit on, of vectors to cluster (a
-    sample, of many) and to give codes.
+    sample, of many) and to give codes; and what a network that learns codes passes through, in millions of
+    weights times thousands of vectors.
     """
     characters = dataset.n_items * _length(dataset) / 1e3
     fit = recipe.identifiers.fit if recipe.generative else None
@@ -46,6 +52,7 @@ def amounts(dataset: Dataset, recipe: Recipe) -> dict[str, float]:
         "embed": characters,
         "fit": pairs / 1e3,
         "cluster": min(dataset.n_items, _CLUSTERED) / 1e3,
+        "network": _weights(recipe) / 1e6 * dataset.n_items / 1e3,
         "assign": dataset.n_items / 1e3,
         "index": characters,
     }
@@ -86,7 +93,7 @@ def identifying(recipe: Recipe) -> tuple[str, ...]:
     if not LEARNERS[recipe.identifiers.learner].needs_vectors:
         return ("assign",)
     ready = recipe.identifiers.embedder.startswith("file:")
-    return (*(() if ready else ("embed",)), "fit", "cluster", "assign")
+    return (*(() if ready else ("embed",)), "fit", "cluster", "network", "assign")
 
 
 def spent(expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -97,6 +104,16 @@ def spent(expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
 def told(result: Mapping[str, Any]) -> str:
     """The same as a sentence."""
     return f"Peak memory: {shown(result['peak_memory'])}."
+
+
+def _weights(recipe: Recipe) -> float:
+    """Weights that a vector passes on its way through all epochs of an RQ-VAE, with what its terms add."""
+    own = recipe.identifiers.own if recipe.generative else None
+    if not isinstance(own, RqvaeSettings):
+        return 0.0
+    widths = (_WIDTH, *own.hidden, own.dim)
+    once = 2.0 * sum(a * b for a, b in pairwise(widths))
+    return once * own.epochs * (1 + sum(TERMS[one.term].adds for one in own.terms))
 
 
 def _length(dataset: Dataset) -> float:

@@ -1,0 +1,38 @@
+"""What is said before long work knows what is learned: clusters in seconds, networks in minutes."""
+
+from __future__ import annotations
+
+import pytest
+
+from rars.config import Recipe
+from rars.pipeline import costs
+from rars.scale import cost
+from tests.evaluation.worlds import make_dataset
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    judged = [("q1", "i1", 3.0)]
+    return make_dataset(tmp_path / "data", [f"i{n}" for n in range(40)], ["q1"], judged)
+
+
+def work(dataset, recipe, *changes):
+    resolved = Recipe.resolve(recipe, size="tiny", changes=list(changes))
+    assert "network" in costs.identifying(resolved)
+    return costs.amounts(dataset, resolved)["network"]
+
+
+def test_a_network_is_work_where_one_is_learned(dataset):
+    assert work(dataset, "base") == 0
+    rqvae = "identifiers.learner=rqvae"
+    plain = work(dataset, "base", rqvae)
+    assert plain > 0
+    assert work(dataset, "base", rqvae, "identifiers.rqvae.epochs=600") == pytest.approx(2 * plain)
+    assert work(dataset, "merge") > 2 * work(dataset, "tiger")
+    assert work(dataset, "cat-id2") > 4 * work(dataset, "tiger")
+
+
+def test_an_rqvae_of_ten_thousand_items_is_expected_to_take_minutes(dataset):
+    recipe = Recipe.resolve("base", size="tiny", changes=["identifiers.learner=rqvae"])
+    amount = costs.amounts(dataset, recipe)["network"] * 10_000 / dataset.n_items
+    assert 100 < cost.stage("network", amount).seconds < 500

@@ -59,6 +59,7 @@ def gains(
             axis.set(ylim=(len(names) - 0.5, -0.5))
             axis.set_xlabel(f"{label} (points)\n{_BARS[bars]}; dots: seeds", fontsize=9)
             axis.tick_params(axis="y", labelleft=axis is axes[0], left=False)
+            axis.locator_params(axis="x", nbins=6)
             axis.grid(axis="x", color="#E5E7EB")
             axis.grid(visible=False, axis="y")
             axis.set_title(measure)
@@ -94,7 +95,7 @@ def courses(listed: Mapping[str, Mapping[int, Course]], path: Path) -> None:
                 color = figures.SERIES[at % len(figures.SERIES)]
                 style = ("-", "--", ":")[at // len(figures.SERIES) % 3]
                 _course(axis, list(by_seed.values()), measure, label, color, style)
-            axis.set(xlabel="epoch", title=f"validation {measure} (%)", ylim=(0, None))
+            axis.set(xlabel="epoch", title=f"validation {measure} (%)")
         if listed:
             axes[0].legend(fontsize=8)
 

@@ -403,7 +403,7 @@ class _Tuning:
     def _weights(self) -> dict[str, Any]:
         chosen = indexing.tune(self.folder, tell=self.tell)
         on = self.choices.asked["on"]
-        return {"settings": chosen, "why": f"best mean of nDCG@10 and Recall@100 on {on}"}
+        return {"settings": chosen, "why": f"fitted by likelihood and tried in the beam on {on}"}
 
     def _validation(self) -> dict[str, Any]:
         if not self.judged:

@@ -23,6 +23,7 @@ from rars.identifiers.choosing import (
 from rars.identifiers.texts import item_texts
 from rars.pipeline.identification import identify
 from tests.identifiers.sentence_models import sentence_model
+from tests.saying import Said
 
 
 @pytest.fixture(scope="module")
@@ -51,24 +52,6 @@ def better(shop, models):
     return max(
         (one.name for one in models.values()), key=lambda name: sum(measured(shop, name, None))
     )
-
-
-class Said:
-    """Keeps what is said."""
-
-    def __init__(self):
-        self.lines = []
-
-    def say(self, text):
-        self.lines.append(text)
-
-    def stage(self, name):
-        from rars.progress import SILENT
-
-        return SILENT.stage(name)
-
-    def note(self, name, values):
-        pass
 
 
 def naive(shop, name):

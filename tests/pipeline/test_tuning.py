@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,28 +21,9 @@ from rars.pipeline.choices import STEPS, Choices
 from rars.pipeline.opening import open_system
 from rars.pipeline.training import train
 from rars.progress import SILENT
+from tests.saying import Said
 
 QUICK = ["model.vocabulary=300", "training.epochs=2", "training.pseudo.share=1"]
-
-
-class Said:
-    """Keeps what is said."""
-
-    def __init__(self):
-        self.lines = []
-
-    def say(self, text):
-        self.lines.append(text)
-
-    def stage(self, name):
-        return SILENT.stage(name)
-
-    def note(self, name, values):
-        pass
-
-    @property
-    def text(self):
-        return "\n".join(self.lines)
 
 
 @pytest.fixture(scope="module")
@@ -241,11 +223,7 @@ def test_epochs_follow_the_time_that_is_left(steps, monkeypatch):
     steps.slow = 1e3
     monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self: 150.0)
     monkeypatch.setattr(tuning.costs, "weights", lambda queries: 0.0)
-    monkeypatch.setattr(
-        tuning.costs,
-        "amounts",
-        lambda *_: dict.fromkeys(("embed", "fit", "cluster", "assign", "index"), 0.0),
-    )
+    monkeypatch.setattr(tuning.costs, "amounts", lambda *_: defaultdict(float))
     monkeypatch.setattr(tuning.cost, "stage", lambda *_: SimpleNamespace(seconds=0.0))
     found = steps.go(minutes=15)
     assert steps.trained[-1] == ("run", USUAL, 5), "899 s hold five epochs of 150"

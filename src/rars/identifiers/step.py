@@ -112,9 +112,9 @@ class QuantisationTerm:
     settings: type[Section]
     loss: Callable[[Step, Any], Tensor] = no_loss
     weight: float = 1.0
-    adds: float = 0.0
     needs_categories: bool = False
     start: Callable[[Scene, Any], Callable[[Step], Tensor]] | None = None
+    adds: float = 0.0
 
     def started(self, scene: Scene, settings: Any) -> Callable[[Step], Tensor]:
         """The loss as a function of the step alone."""

@@ -49,6 +49,11 @@ class Results:
         """The conditions without a run whose weights cannot be had, and why."""
         return [f"{self.label(key)}: {why}" for key, why in self.lacking.items()]
 
+    @property
+    def labelled_courses(self) -> dict[str, Mapping[int, Course]]:
+        """The courses by the labels of their conditions, for figures."""
+        return {self.label(key): by_seed for key, by_seed in self.courses.items()}
+
     def label(self, key: str) -> str:
         """A condition's label."""
         return self.conditions[key].label

@@ -103,9 +103,9 @@ class QuantisationTerm:
     """A loss term: ``loss`` takes (step, settings) and returns a number with gradients.
 
     ``weight`` is how much of it counts where a recipe does not say; ``adds`` what it adds to the time of an
-    epoch, in plain ones, about. A term that reads tables made once, or
-    trains something of its own, has ``start`` instead: (scene, settings) -> a function of the step; where
-    that is a torch module, its parameters are trained with the network.
+    epoch, in plain ones, about: measured for whole recipes, and divided among their terms. A term that reads
+    tables made once, or trains something of its own, has ``start`` instead: (scene, settings) -> a function
+    of the step; where that is a torch module, its parameters are trained with the network.
     """
 
     about: str

@@ -77,8 +77,7 @@ def tables(results: Results) -> list[Table]:
 
 def draw(results: Results, path: Path) -> None:
     """What the models find of validation queries while they learn (AR only)."""
-    found = {results.label(key): by_seed for key, by_seed in results.courses.items()}
-    drawing.courses(found, path)
+    drawing.courses(results.labelled_courses, path)
 
 
 STUDY = Study(

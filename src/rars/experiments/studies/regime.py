@@ -118,8 +118,7 @@ def _best(results: Results, key: str, seed: int) -> list[str]:
 
 def draw(results: Results, path: Path) -> None:
     """Validation quality over the epochs, one line a way to train."""
-    found = {results.label(key): by_seed for key, by_seed in results.courses.items()}
-    drawing.courses(found, path)
+    drawing.courses(results.labelled_courses, path)
 
 
 STUDY = Study(

@@ -11,7 +11,8 @@ also holds tokens projected from a sentence vector of the query, so that it star
 representation h-bar(q) of the paper's tree head.
 
 Blocks of the T5 family are run here, on real tokens alone: in a batch of queries more than half of the places
-are padding, and all but the attention itself works row by row.
+are padding, and all but the attention itself works row by row. Models of BERT's family get several queries
+in one row instead of padding.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ import torch
 from torch import Tensor, nn
 
 from rars.model.dropout import dropped, replace_dropout
+
+# Tokens of the rows that queries share in an encoder-only model.
+_ROW = 64
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class QueryEncoder(nn.Module):
     def forward(self, tokens: Tensor, mask: Tensor, vectors: Tensor | None = None) -> Encoded:
         """Encode token ids (B, S) with their mask, and sentence vectors (B, v) where the model has them."""
         if not hasattr(self.stack, "block"):
-            states = self.stack(input_ids=tokens, attention_mask=mask).last_hidden_state
+            states = run_packed(self.stack, tokens, mask)
         else:
             inputs = self.stack.get_input_embeddings()(tokens)
             if self.from_vector is not None:
@@ -68,6 +72,55 @@ class QueryEncoder(nn.Module):
         weight = mask.to(states.dtype)[:, :, None]
         pooled = (states * weight).sum(1) / weight.sum(1)
         return Encoded(states, mask, pooled)
+
+
+def run_packed(stack: Any, tokens: Tensor, mask: Tensor) -> Tensor:
+    """Final states (B, S, d) of token ids (B, S) by an encoder-only model of the library; 0 at padding.
+
+    BERT and its like (MiniLM, BGE, E5) compute padding too: several queries share a row of their input, each
+    at the positions it has by itself and blind to the others. Other models are run as they are.
+    """
+    if not _takes_packed(stack) or bool(mask.all()):
+        states: Tensor = stack(input_ids=tokens, attention_mask=mask).last_hidden_state
+        return states
+    lengths = mask.sum(dim=1)
+    row, start = (found.to(tokens.device) for found in _shared_rows(lengths, _ROW))
+    shape = (int(row[-1]) + 1, max(_ROW, mask.shape[1]))
+    query, position = mask.nonzero().T
+    place = row[query] * shape[1] + start[query] + position
+
+    def spread(values: Tensor, empty: int) -> Tensor:  # (tokens,) -> shape
+        return values.new_full(shape, empty).flatten().index_copy(0, place, values).view(shape)
+
+    owner = spread(query, -1)
+    found = stack(
+        input_ids=spread(tokens[query, position], 0),
+        position_ids=spread(position, 0),
+        attention_mask=(owner[:, :, None] == owner[:, None, :])[:, None],
+    ).last_hidden_state.flatten(0, 1)
+    every: Tensor = found.new_zeros(mask.numel(), found.shape[1])
+    every = every.index_copy(0, query * mask.shape[1] + position, found.index_select(0, place))
+    return every.view(*mask.shape, -1)
+
+
+def _takes_packed(stack: Any) -> bool:
+    return (stack.config.model_type, stack.config._attn_implementation) == ("bert", "sdpa")
+
+
+def _shared_rows(lengths: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """The row of each sequence and where it starts in it, (B,) each; rows are filled one after the other.
+
+    >>> _shared_rows(torch.tensor([3, 4, 2, 9, 1]), 8)
+    (tensor([0, 0, 1, 2, 3]), tensor([0, 3, 0, 0, 0]))
+    """
+    rows, starts, row, used = [], [], 0, 0
+    for length in lengths.tolist():
+        if used and used + length > width:
+            row, used = row + 1, 0
+        rows.append(row)
+        starts.append(used)
+        used += length
+    return torch.tensor(rows), torch.tensor(starts)
 
 
 def run_blocks(stack: Any, inputs: Tensor, mask: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 ``python -m benchmarks.scale --items 300000``: the tiny model with random weights, one thread. Against it:
 bm25s and a faiss index (flat, and HNSW), their best 1,000 items each, added up by item. Prints p50 and p95
 of single queries, CPU time, alternating; memory; the time to open; how many of the exact nearest neighbours
-the pass down the tree finds; and the pass as an index in its own right beside faiss HNSW and IVF. Embedding
+cells and the pass down the tree find, as indexes in their own right beside faiss HNSW and IVF. Embedding
 the query is the same for all and not included. Ten million items need ``--dtype float16`` or less, about 10
 GB of disk, and ``--rivals ''``.
 """
@@ -29,14 +29,14 @@ from benchmarks import scale_world
 from benchmarks.measure import report, resident_megabytes
 from benchmarks.scale_world import Asked
 from rars.arrays import Ints, Points
-from rars.search.candidates import TreeCandidates
+from rars.search.candidates import Candidates, CellCandidates, TreeCandidates, nearest
 from rars.search.retriever import Retriever
 from rars.search.store import SHOWN_FILE
 from rars.systems import Query
 
 K, DEEP = 100, 1000
 BM25, DENSE = 0.6, 0.4
-REACHES = (1000, 2000, 4000, 8000)
+REACHES = (500, 1000, 2000, 4000, 8000)
 PROBES = (4, 8, 16, 32)
 EXPANSIONS = (64, 128, 256, 512)
 
@@ -139,8 +139,8 @@ def neighbours(
     vectors, tree = retriever.index.vectors, retriever.tree
     ways: dict[str, Callable[[int], Any]] = {}
 
-    def inside(near: TreeCandidates, n: int) -> Ints:
-        return near.search(vectors, asked.vectors[n : n + 1], K)[0][0]
+    def inside(near: Candidates, n: int) -> Ints:
+        return nearest(near, tree, vectors, asked.vectors[n : n + 1], K)[0][0]
 
     def outside(index: Any, owner: Any, setting: str, value: int, n: int) -> Ints:
         setattr(owner, setting, value)
@@ -150,6 +150,7 @@ def neighbours(
         near = TreeCandidates.of(tree, retriever.reader.quantizer, reach)
         assert near is not None
         ways[f"tree, {reach}"] = partial(inside, near)
+        ways[f"cells, {reach}"] = partial(inside, CellCandidates(tree, vectors, reach))
     if "ivf" in rivals:
         for probes in PROBES:
             found = partial(outside, rivals["ivf"], rivals["ivf"], "nprobe", probes)
@@ -188,6 +189,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--dtype", default="float32", choices=("float32", "float16"))
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--candidates", default="cells", choices=("cells", "tree"))
     parser.add_argument("--rivals", default="flat,hnsw,ivf")
     parser.add_argument("--folder", type=Path, help="where the index is, or is made and left")
     parser.add_argument("--exact", action="store_true", help="also hybrid over all items")
@@ -207,7 +209,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
     before, start = resident_megabytes(), time.perf_counter()
     index = scale_world.opened(folder)
     opened = time.perf_counter() - start
-    retriever = scale_world.retriever(index, folder, asked, candidates="tree")
+    retriever = scale_world.retriever(index, folder, asked, candidates=options.candidates)
 
     def hybrid(system: Retriever, n: int) -> Any:
         return system.answer([Query(asked.texts[n], K, rule="hybrid")])[0].items
@@ -252,7 +254,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
     report(f"scale-{items}: {items:,} items, {options.queries} queries, k {K}", rows, note)
     exact = exact_nearest(folder, asked)
     report(
-        f"scale-neighbours-{items}: the pass down the tree as an index, {items:,} items",
+        f"scale-neighbours-{items}: cells and the pass down the tree as indexes, {items:,} items",
         neighbours(retriever, asked, exact, rivals),
     )
     if options.exact:

@@ -27,6 +27,7 @@ from rars.config import Recipe
 from rars.identifiers.residual import ResidualQuantizer
 from rars.model.saving import Ready, build
 from rars.model.tokenizer import train_tokenizer
+from rars.search.cells import Cells
 from rars.search.evidence import Ancestry, EvidenceIndex, default_extractors
 from rars.search.evidence.lexical import Words
 from rars.search.evidence.postings import PostingsBuilder
@@ -34,7 +35,7 @@ from rars.search.index import IndexVersion
 from rars.search.query_reader import QueryReader, measure_of
 from rars.search.retriever import Retriever
 from rars.search.rules import HybridSettings
-from rars.search.store import SHOWN, SHOWN_FILE, ItemStore, Vectors
+from rars.search.store import SHOWN, SHOWN_FILE, ItemStore, Vectors, cells_of
 from rars.tree import PrefixTree, SidVocabulary
 
 CHUNK = 100_000
@@ -131,6 +132,10 @@ def make(folder: Path, items: int, dim: int, dtype: str) -> None:
         builders[1].add([f"color {one}" for one in COLORS], colors.astype(np.int32), row)
     stored.flush()
     texts.flush()
+    listed = cells_of(stored)
+    np.savez(
+        folder / "cells.npz", centroids=listed.centroids, starts=listed.starts, rows=listed.rows
+    )
     tree = PrefixTree.build(codes)
     tree.save(folder / "tree")
     found, keys = (builder.finish(tree.positions) for builder in builders)
@@ -208,6 +213,9 @@ def opened(folder: Path) -> IndexVersion:
     """The index of the catalogue, opened as that of a run is, without checking digests."""
     tree = PrefixTree.load(folder / "tree", verify=False)
     stored = np.asarray(np.load(folder / "vectors.npy", mmap_mode="r"))
+    with np.load(folder / "cells.npz") as found:
+        listed = Cells(found["centroids"], found["starts"], found["rows"])
+    rows = np.arange(tree.n_items, dtype=np.int32)
     return IndexVersion(
         name="v000001",
         folder=folder,
@@ -218,7 +226,7 @@ def opened(folder: Path) -> IndexVersion:
         categories=None,
         evidence=EvidenceIndex.load(folder / "evidence", tree, verify=False),
         items=ItemStore(pa.ipc.open_file(pa.memory_map(str(folder / SHOWN_FILE))).read_all()),
-        vectors=Vectors(("vectors",), (stored,), np.arange(tree.n_items, dtype=np.int32)),
+        vectors=Vectors(("vectors",), (stored,), rows, cells=(listed,)),
     )
 
 

@@ -1,7 +1,8 @@
-"""Looking at few items: what a pass down the tree reaches, and searches whose evidence lists no others."""
+"""Looking at few items: what cells and a pass down the tree find, and searches that look at no others."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 
@@ -10,9 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rars.artifacts import digest_file
+from rars.errors import RarsError
 from rars.identifiers.naive import RandomDigits
 from rars.identifiers.residual import ResidualQuantizer
-from rars.search.candidates import TreeCandidates
+from rars.pipeline.catalogue import apply
+from rars.runs import Run
+from rars.search.candidates import CellCandidates, TreeCandidates, nearest
+from rars.search.cells import NAMES, Cells
+from rars.search.index import build_index
 from rars.search.retriever import Retriever
 from rars.search.routing import Matching
 from rars.search.store import Vectors
@@ -34,8 +41,16 @@ def catalogue(seed, items=80, extra=False):
         codes = np.hstack([codes, rng.integers(0, 3, (items, 1))])
         codes[::7, 3] = END
     tree = PrefixTree.build(codes)
-    stored = Vectors(("a", "b"), (vectors[:30], vectors[30:]), np.arange(items, dtype=np.int32))
+    segments = (vectors[:30], vectors[30:])
+    cells = (None, Cells.of(segments[1], [segments[1]], max(2, items // 20)))
+    stored = Vectors(("a", "b"), segments, np.arange(items, dtype=np.int32), cells=cells)
     return tree, ResidualQuantizer(books), stored, rng.normal(size=(3, 6)).astype(np.float32)
+
+
+def candidates(way, tree, quantizer, vectors, reach):
+    if way == "cells":
+        return CellCandidates(tree, vectors, reach)
+    return TreeCandidates.of(tree, quantizer, reach)
 
 
 @settings(max_examples=40, deadline=None)
@@ -60,12 +75,45 @@ def test_what_is_reached_may_be_found_and_is_scored_by_its_own_vector(seed, reac
         np.testing.assert_allclose(vectors.scores_of(query, rows), every[rows] @ query, atol=1e-5)
 
 
-def test_as_an_index_it_finds_the_nearest():
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 100), st.booleans())
+def test_cells_find_what_may_be_found_and_all_that_is_in_no_cell(seed, reach, narrow):
+    tree, _, vectors, queries = catalogue(seed)
+    near = CellCandidates(tree, vectors, reach)
+    marks = np.random.default_rng(seed).random(tree.n_items) < 0.4
+    only = Matching.of(tree, marks) if narrow else None
+    for query, places in zip(queries, near.positions(queries, [only] * 3), strict=True):
+        assert (np.diff(places) > 0).all()
+        rows = tree.order[places]
+        if narrow:
+            assert marks[rows].all()
+            assert len(places) >= min(reach, marks.sum()) * (marks.sum() <= reach)
+            continue
+        assert np.isin(np.arange(30), rows).all()  # the first segment has no cells
+        listed, celled = vectors.cells[1], rows[rows >= 30] - 30
+        # Whole cells, the best first, until there are enough.
+        order = np.argsort(-(listed.centroids @ query), kind="stable")
+        cells = np.split(listed.rows, listed.starts[1:-1])
+        sizes = np.cumsum([len(cells[one]) for one in order])
+        taken = [cells[one] for one in order[: np.searchsorted(sizes, reach) + 1]]
+        np.testing.assert_array_equal(np.sort(celled), np.sort(np.concatenate(taken)))
+
+
+def test_items_that_are_gone_are_not_found():
+    tree, _, vectors, queries = catalogue(3)
+    less = PrefixTree.build(np.random.default_rng(0).integers(0, 4, (tree.n_items // 2, 3)))
+    half = replace(vectors, rows=vectors.rows[::2])
+    near = CellCandidates(less, half, 10_000)
+    assert near.positions(queries)[0].tolist() == list(range(less.n_items))
+
+
+@pytest.mark.parametrize("way", ["cells", "tree"])
+def test_as_an_index_it_finds_the_nearest(way):
     tree, quantizer, vectors, queries = catalogue(0, items=2000)
     exact = np.argsort(-(queries @ np.concatenate(vectors.segments).T), axis=1)[:, :20]
     for reach, least in ((2000, 1.0), (200, 0.9)):
-        near = TreeCandidates.of(tree, quantizer, reach)
-        found = near.search(vectors, queries, 20)
+        near = candidates(way, tree, quantizer, vectors, reach)
+        found = nearest(near, tree, vectors, queries, 20)
         shares = [np.isin(exact[row], items).mean() for row, (items, _) in enumerate(found)]
         assert np.mean(shares) >= least
         assert all((np.diff(scores) <= 0).all() for _, scores in found)
@@ -180,3 +228,54 @@ def test_a_recipe_may_say_so(practical, tmp_path):
     recipe = run / "recipe.toml"
     recipe.write_text(recipe.read_text().replace('candidates = "auto"', 'candidates = "tree"'))
     assert Retriever.load(run, verify=False).near is not None
+
+
+# -- cells on disk ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def celled(practical, tmp_path_factory):
+    """The run with an index that has cells."""
+    folder = shutil.copytree(practical, tmp_path_factory.mktemp("cells") / "run")
+    recipe = folder / "recipe.toml"
+    recipe.write_text(recipe.read_text().replace('candidates = "auto"', 'candidates = "cells"'))
+    build_index(Run.open(folder))
+    return folder
+
+
+@pytest.mark.parametrize("rule", ["ar", "all", "hybrid"])
+def test_cells_that_hold_everything_change_nothing(ways, celled, rule):
+    loaded = looking(Retriever.load(celled), reach=500)
+    assert isinstance(loaded.near, CellCandidates)
+    assert loaded.facts()["search"]["candidates"] == "cells"
+    pairs = (way.rank_many(TEXTS, 100, rule=rule) for way in (ways[0], loaded))
+    for a, b in zip(*pairs, strict=True):
+        assert a[0].tolist() == b[0].tolist()
+        np.testing.assert_allclose(a[1], b[1], atol=1e-4)
+
+
+def test_cells_stay_with_their_vectors_when_the_catalogue_changes(celled, tmp_path):
+    run = shutil.copytree(celled, tmp_path / "run")
+    before = Retriever.load(run)
+    apply(run, [{"id": "N1", "title": "Zyxquor lamp"}, {"id": "P0000004", "delete": True}])
+    after = Retriever.load(run)
+    old, new = before.index.vectors.cells, after.index.vectors.cells
+    assert (len(old), len(new)) == (1, 2)
+    np.testing.assert_array_equal(old[0].rows, new[0].rows)
+    found = looking(after, reach=20).search("zyxquor lamp", 5, rule="hybrid")
+    assert found[0].item_id == "N1"
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_cells_of_other_vectors_are_refused(celled, tmp_path, part):
+    run = shutil.copytree(celled, tmp_path / "run")
+    [version] = (run / "index").glob("v*2")
+    [path] = version.glob(f"*{NAMES[part]}.npy")
+    values = np.load(path)
+    np.save(path, values[:-1] if part else values[:, :-1])
+    sealed = version / "manifest.json"
+    manifest = json.loads(sealed.read_text())
+    manifest["files"][path.name] = {"sha256": digest_file(path), "bytes": path.stat().st_size}
+    sealed.write_text(json.dumps(manifest))
+    with pytest.raises(RarsError, match="vectors are not those of its items"):
+        Retriever.load(run)

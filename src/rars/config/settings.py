@@ -360,11 +360,12 @@ class SearchSettings(Choice):
     """How many of the model's categories a query searches; ``all``; ``auto``: as many as the rule says."""
     score: Literal["probability", "logit"] = "probability"
     """What a code adds to a path: its log-probability, or the raw logit."""
-    candidates: Literal["auto", "all", "tree"] = "auto"
-    """What dense evidence and a prior over identifiers look at: ``all`` items; those that a wide pass down
-    the ``tree`` reaches; ``auto``: all of a small catalogue."""
+    candidates: Literal["auto", "all", "cells", "tree"] = "auto"
+    """What evidence and a prior over identifiers look at: ``all`` items; those in the ``cells`` of vectors
+    near the query; those that a wide pass down the ``tree`` reaches; ``auto``: all of a small catalogue, the
+    cells of a large one."""
     reach: PositiveInt | None = None
-    """Items that the pass down the tree reaches; left out, more of a larger catalogue."""
+    """Items that are looked at; left out, more of a larger catalogue."""
     vectors: Literal["float32", "float16", "int8"] = "float32"
     """How an index keeps the vectors of items: half and a quarter of the size, and rounded."""
 

@@ -1,10 +1,13 @@
-"""Items worth a look: what a wide, cheap pass down the tree reaches, instead of every item.
+"""Items worth a look, instead of every item: a few thousand whose vectors are probably near the query's.
 
-Owns: the tree as an index of nearest neighbours. Where the vector of an item is nearly the sum of its
-codewords, q . x of all items below a prefix starts from the partial sum of q . codeword, so a pass that
-keeps the best prefixes of every depth (``rars.tree.descent``) ends at items whose vectors are near the
-query's. It costs the width of the pass, not the catalogue. Those few thousand items are then scored with
-their own vectors. Ignores evidence and models.
+Owns: finding them, by one of two ways that cost what they look at and not the catalogue. Ignores evidence and
+models: what is found is then scored with its own vectors.
+
+``CellCandidates``  what lies in the cells of vectors nearest to the query (``rars.search.cells``).
+``TreeCandidates``  the tree as such an index. Where the vector of an item is nearly the sum of its codewords,
+q . x of all items below a prefix starts from the partial sum of q . codeword, so a pass that keeps the best
+prefixes of every depth (``rars.tree.descent``) ends at items near the query. It needs no file of its own, and
+looks at more items for the same recall.
 """
 
 from __future__ import annotations
@@ -13,22 +16,86 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
 from rars.arrays import Floats, Ints, Points
+from rars.config import SearchSettings
 from rars.identifiers.quantizer import Quantizer
+from rars.search import cells
 from rars.search.routing import Matching
 from rars.search.store import Vectors
 from rars.tree import PrefixTree
 from rars.tree.descent import code_terms, descend
 
+LOOKED = 100_000
+"""Catalogues of no more items are looked at whole, unless told otherwise."""
 
-def usual_reach(items: int) -> int:
-    """How many items of a catalogue are worth a look: with codes of one size, more of a larger one.
 
-    >>> [usual_reach(items) for items in (10_000, 300_000, 1_000_000)]
+def celled_from(settings: SearchSettings) -> int | None:
+    """From how many vectors on a stored segment has cells; None: never."""
+    return {"auto": LOOKED + 1, "cells": 1}.get(settings.candidates)
+
+
+class Candidates(Protocol):
+    """Finds items worth a look."""
+
+    @property
+    def reach(self) -> int:
+        """How many they are, about."""
+        ...
+
+    @property
+    def told(self) -> int:
+        """How many items that others found are looked at as well: few are enough, the best come first."""
+        ...
+
+    def positions(
+        self, queries: Points, matching: Sequence[Matching | None] | None = None
+    ) -> list[Ints]:
+        """For each query (queries, dim) the places, sorted, of items in SID order.
+
+        ``matching`` says what each may find; where that is no more than ``reach`` items, it is all of them.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class CellCandidates:
+    """The cells of a catalogue's vectors."""
+
+    tree: PrefixTree
+    vectors: Vectors
+    reach: int
+
+    @property
+    def told(self) -> int:
+        """As many as are found by vectors."""
+        return self.reach
+
+    def positions(
+        self, queries: Points, matching: Sequence[Matching | None] | None = None
+    ) -> list[Ints]:
+        """The places of the items in the nearest cells, of those that may be found."""
+        asked = [None] * len(queries) if matching is None else matching
+        return [self._found(query, only) for query, only in zip(queries, asked, strict=True)]
+
+    def _found(self, query: Points, only: Matching | None) -> Ints:
+        if only is None:
+            return np.sort(self.tree.positions[self.vectors.near(query, self.reach)])
+        if len(only) <= self.reach:
+            return np.flatnonzero(only.marks)
+        # Of matches spread evenly, so many rows hold enough.
+        rows = math.ceil(self.reach * self.tree.n_items / len(only))
+        places = np.sort(self.tree.positions[self.vectors.near(query, rows)])
+        return np.asarray(places[only.marks[places]])
+
+
+def tree_reach(items: int) -> int:
+    """How many items a pass down the tree should reach: with codes of one size, more of a larger catalogue.
+
+    >>> [tree_reach(items) for items in (10_000, 300_000, 1_000_000)]
     [4000, 4382, 8000]
     """
     return max(4000, round(8 * math.sqrt(items)))
@@ -60,7 +127,7 @@ class TreeCandidates:
 
     @property
     def told(self) -> int:
-        """How many items that others found are looked at as well: few are enough, the best come first."""
+        """A quarter of those that the pass reaches."""
         return max(1, self.reach // 4)
 
     def positions(
@@ -91,12 +158,27 @@ class TreeCandidates:
             places = places[only.marks[places]]
         return np.sort(places[: self.reach])
 
-    def search(self, vectors: Vectors, queries: Points, k: int) -> list[tuple[Ints, Floats]]:
-        """The best ``k`` of the reached items by their own vectors: catalogue rows and inner products."""
-        found: list[tuple[Ints, Floats]] = []
-        for query, places in zip(queries, self.positions(queries), strict=True):
-            rows = self.tree.order[places]
-            scores = vectors.scores_of(query, rows)
-            best = np.argsort(-scores, kind="stable")[:k]
-            found.append((np.asarray(rows[best]), scores[best]))
-        return found
+
+def nearest(
+    candidates: Candidates, tree: PrefixTree, vectors: Vectors, queries: Points, k: int
+) -> list[tuple[Ints, Floats]]:
+    """The best ``k`` of the candidates by their own vectors: catalogue rows and inner products."""
+    found: list[tuple[Ints, Floats]] = []
+    for query, places in zip(queries, candidates.positions(queries), strict=True):
+        rows = tree.order[places]
+        scores = vectors.scores_of(query, rows)
+        best = np.argsort(-scores, kind="stable")[:k]
+        found.append((np.asarray(rows[best]), scores[best]))
+    return found
+
+
+def candidates_of(
+    settings: SearchSettings, tree: PrefixTree, vectors: Vectors | None, quantizer: Quantizer
+) -> Candidates | None:
+    """What a search looks at under its settings; None for everything."""
+    wanted = settings.candidates
+    if wanted == "all" or (wanted == "auto" and tree.n_items <= LOOKED):
+        return None
+    if wanted != "tree" and vectors is not None and vectors.celled:
+        return CellCandidates(tree, vectors, settings.reach or cells.usual_reach(tree.n_items))
+    return TreeCandidates.of(tree, quantizer, settings.reach or tree_reach(tree.n_items))

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from rars import artifacts, locks
 from rars.arrays import Bools, Ints, Points
+from rars.config import SearchSettings
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
 from rars.identifiers import Identifiers, item_vectors
@@ -29,6 +30,7 @@ from rars.model import saving
 from rars.progress import Advance
 from rars.runs import Run
 from rars.scale import INLINE, Engine
+from rars.search.candidates import celled_from
 from rars.search.evidence import EvidenceIndex
 from rars.search.evidence.index import default_extractors
 from rars.search.evidence.neighbours import JudgedQueries
@@ -244,7 +246,7 @@ def write_version(
             evidence = change.old.evidence.changed(catalogue, tree, origin(change), advance=advance)
             evidence.save(draft.folder / "evidence")
         _save_categories(draft, change.categories)
-        _save_vectors(draft, f"vectors-{name[1:]}", change, run.recipe().search.vectors)
+        _save_vectors(draft, f"vectors-{name[1:]}", change, run.recipe().search)
         _save_judged(draft, change)
         draft.meta.update(digests(run), items=tree.n_items, action=change.action)
     old = None if change.old is None else change.old.name
@@ -366,21 +368,24 @@ def as_dataset(folder: Path, item_ids: pa.Array, query_ids: pa.Array | None = No
     )
 
 
-def _save_vectors(draft: artifacts.Draft, name: str, change: Change, kind: str) -> None:
+def _save_vectors(
+    draft: artifacts.Draft, name: str, change: Change, settings: SearchSettings
+) -> None:
     draft.meta["vectors"] = []
+    options: dict[str, Any] = {"kind": settings.vectors, "celled": celled_from(settings)}
     old = change.old
     if change.vectors is None and (old is None or old.vectors is None):
         return
     if old is None:
         assert change.vectors is not None
         none = np.zeros(0, dtype=np.int64)
-        save_vectors(draft, name, change.vectors, None, none, None, kind)
+        save_vectors(draft, name, change.vectors, None, none, None, **options)
         return
     assert old.vectors is not None
     places = origin(change)
     empty = np.zeros((0, old.vectors.segments[0].shape[1]), dtype=np.float32)
     new = empty if change.vectors is None else change.vectors
-    save_vectors(draft, name, new, old.vectors, places[places >= 0], old.folder, kind)
+    save_vectors(draft, name, new, old.vectors, places[places >= 0], old.folder, **options)
 
 
 def _save_judged(draft: artifacts.Draft, change: Change) -> None:

@@ -33,7 +33,7 @@ from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.runs import Run
 from rars.search.beam import Begun, Guide, Paths, beam_search, host, items_of
-from rars.search.candidates import TreeCandidates, usual_reach
+from rars.search.candidates import LOOKED, Candidates, CellCandidates, candidates_of
 from rars.search.evidence.languages import language_of
 from rars.search.evidence.parts import AskedOf, Weighed, weigh
 from rars.search.exact import exact_search
@@ -51,8 +51,6 @@ from rars.tree import PrefixTree
 HYBRID = "hybrid.json"
 EXACT = 50_000
 """Identifiers that a search without pruning may have to score."""
-LOOKED = 100_000
-"""Items of a catalogue of which a search left to itself looks at all."""
 EXPLAINING = "f"
 """The evidence that explains a hit of a rule that has none."""
 
@@ -249,7 +247,7 @@ class Retriever:
         name = self.rules[0] if rule is None else rule
         own = name if name in RULES else "all"
         search = {key: getattr(self.settings, key) for key in ("width", "categories", "score")}
-        search |= {"candidates": "tree"} if self._reaches else {}
+        search |= {"candidates": self._looks_at} if self._reaches else {}
         search |= {"reach": self.near.reach} if self.near is not None else {}
         found = {
             "rule": name,
@@ -361,15 +359,16 @@ class Retriever:
     def _reaches(self) -> bool:
         """Whether dense evidence and prior look at a part of the catalogue alone."""
         wanted = self.settings.candidates
-        return wanted == "tree" or (wanted == "auto" and len(self) > LOOKED)
+        return wanted in ("cells", "tree") or (wanted == "auto" and len(self) > LOOKED)
 
     @cached_property
-    def near(self) -> TreeCandidates | None:
+    def near(self) -> Candidates | None:
         """What finds the items whose vectors are worth a look; None where all are looked at."""
-        if not self._reaches:
-            return None
-        reach = self.settings.reach or usual_reach(self.tree.n_items)
-        return TreeCandidates.of(self.tree, self.reader.quantizer, reach)
+        return candidates_of(self.settings, self.tree, self.index.vectors, self.reader.quantizer)
+
+    @property
+    def _looks_at(self) -> str:
+        return "cells" if isinstance(self.near, CellCandidates) else "tree"
 
     @cached_property
     def _settings(self) -> dict[str, Section]:

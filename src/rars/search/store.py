@@ -4,7 +4,8 @@ Owns: the item store (one Arrow file, memory-mapped: a row costs a few pages, ho
 item vectors in segments. Ignores identifiers and scores.
 
 Vectors are the largest part of an index, and a change touches few of them. So they are kept in segments: a
-new version links the old ones and adds one for its new items; ``rows`` says which stored vector is whose.
+new version links the old ones and adds one for its new items; ``rows`` says which stored vector is whose. A
+large segment has cells (``rars.search.cells``), by which the vectors near a query are found.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rars.arrays import Bools, Ints, Points
+from rars.arrays import Bools, Floats, Ints, Points
 from rars.artifacts import Artifact, Draft
 from rars.data.schema import ITEMS
 from rars.data.store import Columns
 from rars.errors import RarsError
+from rars.identifiers.kmeans import sample
+from rars.search import cells
+from rars.search.cells import Cells
 from rars.search.columns import SEPARATOR, ItemColumns
 from rars.search.evidence.languages import language_of
 
@@ -212,13 +216,14 @@ class Vectors:
 
     A segment holds float32, float16, or 8-bit whole numbers; those are multiplied by the ``scales`` (rows,)
     of the segment, which is None otherwise. Rounding moves an inner product of unit vectors by about 1e-4
-    (float16) or 1e-3 (int8).
+    (float16) or 1e-3 (int8). ``cells`` are those of each segment, None for one that has none.
     """
 
     names: tuple[str, ...]
     segments: tuple[Stored, ...]
     rows: Ints
     scales: tuple[Points | None, ...] = ()
+    cells: tuple[Cells | None, ...] = ()
 
     @classmethod
     def load(cls, artifact: Artifact) -> Vectors | None:
@@ -232,7 +237,8 @@ class Vectors:
             np.asarray(artifact.array(name + _SCALE)) if segment.dtype == np.int8 else None
             for name, segment in zip(names, segments, strict=True)
         )
-        return cls(names, segments, np.asarray(artifact.array("vector-rows")), scales)
+        listed = tuple(Cells.load(artifact, name) for name in names)
+        return cls(names, segments, np.asarray(artifact.array("vector-rows")), scales, listed)
 
     def fits(self, items: int) -> bool:
         """Whether each item has its vector, all of one length."""
@@ -248,6 +254,9 @@ class Vectors:
 
     def _sound(self, at: int) -> bool:
         segment, scale = self.segments[at], self._scale(at)
+        listed = self.cells[at] if self.cells else None
+        if listed is not None and not listed.fits(*segment.shape):
+            return False
         if segment.dtype == np.int8:
             return (
                 scale is not None
@@ -259,6 +268,30 @@ class Vectors:
 
     def _scale(self, at: int) -> Points | None:
         return self.scales[at] if self.scales else None
+
+    @property
+    def celled(self) -> bool:
+        """Whether a segment has cells."""
+        return any(one is not None for one in self.cells)
+
+    def near(self, query: Points, reach: int) -> Ints:
+        """Items (catalogue rows) worth a look: of the cells nearest to a query (dim,), ``reach`` in each
+        segment; all of a segment without cells.
+        """
+        found, start = [], 0
+        for segment, listed in zip(self.segments, self.cells, strict=True):
+            rows = np.arange(len(segment)) if listed is None else listed.near(query, reach)
+            found.append(self._owners[rows + start])
+            start += len(segment)
+        items = np.concatenate(found)
+        return items[items >= 0]
+
+    @cached_property
+    def _owners(self) -> Ints:
+        """The item of each stored vector; -1 for one that no item has any more."""
+        found = np.full(sum(map(len, self.segments)), -1, dtype=np.int32)
+        found[self.rows] = np.arange(len(self.rows), dtype=np.int32)
+        return found
 
     def scores_of(self, query: Points, items: Ints) -> Points:
         """Inner products (items,) of a query vector (dim,) with some items (catalogue rows) alone."""
@@ -319,23 +352,25 @@ def rounded(vectors: Points, kind: str) -> tuple[Stored, Points | None]:
     return np.rint(vectors / scale[:, None]).astype(np.int8), scale
 
 
-def _parts(segment: Stored) -> Iterator[Stored]:
-    return (segment[start : start + _GROUP] for start in range(0, len(segment), _GROUP))
+def _parts(vectors: Stored) -> Iterator[Stored]:
+    return (vectors[start : start + _GROUP] for start in range(0, len(vectors), _GROUP))
 
 
 def save_vectors(
     draft: Draft,
     name: str,
-    new: Points,
+    new: Floats,
     old: Vectors | None,
     kept: Ints,
     folder: Path | None,
     kind: str = "float32",
+    celled: int | None = None,
 ) -> None:
     """Put vectors into a draft: those of the old items ``kept`` (rows of the catalogue), then new ones.
 
-    ``folder`` is where the old segments are; ``kind`` how new ones are stored (``VECTORS``). Segments of
-    which less than half is in use, or that have become many, are written anew as one.
+    ``folder`` is where the old segments are; ``kind`` how new ones are stored (``VECTORS``); a new segment
+    of ``celled`` rows or more gets cells, None for none. Segments of which less than half is in use, or that
+    have become many, are written anew as one. Large ones are read and written a part at a time.
     """
     names: list[str] = []
     rows = np.zeros(0, dtype=np.int64)
@@ -346,19 +381,38 @@ def save_vectors(
             rows = np.zeros(0, dtype=np.int64)
         else:
             names = list(old.names)
-            for one, segment in zip(names, old.segments, strict=True):
-                for end in ("", _SCALE) if segment.dtype == np.int8 else ("",):
-                    _link(folder / f"{one}{end}.npy", draft.folder / f"{one}{end}.npy")
+            for one in names:
+                for end in ("", _SCALE, *cells.NAMES):
+                    if (folder / f"{one}{end}.npy").exists():
+                        _link(folder / f"{one}{end}.npy", draft.folder / f"{one}{end}.npy")
     stored = sum(map(len, old.segments)) if names and old is not None else 0
     if len(new):
-        values, scale = rounded(np.asarray(new, dtype=np.float32), kind)
-        draft.save_array(name, values)
-        if scale is not None:
-            draft.save_array(name + _SCALE, scale)
+        _save_segment(draft, name, new, kind)
+        if celled is not None and len(new) >= celled:
+            cells_of(new).save(draft, name)
         names.append(name)
     rows = np.concatenate([rows, stored + np.arange(len(new))])
     draft.save_array("vector-rows", rows.astype(np.int32))
     draft.meta["vectors"] = names
+
+
+def _save_segment(draft: Draft, name: str, vectors: Floats, kind: str) -> None:
+    target = draft.map_array(name, kind, vectors.shape)
+    scales = []
+    for start in range(0, len(vectors), _GROUP):
+        part = slice(start, start + _GROUP)
+        target[part], scale = rounded(np.asarray(vectors[part], dtype=np.float32), kind)
+        scales += [] if scale is None else [scale]
+    target.flush()
+    if scales:
+        draft.save_array(name + _SCALE, np.concatenate(scales))
+
+
+def cells_of(vectors: Floats) -> Cells:
+    """The cells of vectors (n, dim), which are read a part at a time."""
+    count = cells.usual_cells(len(vectors))
+    drawn = sample(vectors, Cells.sample_size(count), seed=0)
+    return Cells.of(drawn, _parts(vectors), count)
 
 
 def _link(source: Path, target: Path) -> None:

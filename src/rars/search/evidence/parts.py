@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rars.arrays import Bools, Floats, Ints, Points
 from rars.config import part
 from rars.errors import RarsError
-from rars.search.candidates import TreeCandidates
+from rars.search.candidates import Candidates
 from rars.search.evidence.evidence import Evidence, combine
 from rars.search.evidence.index import EvidenceIndex
 from rars.search.evidence.neighbours import JudgedQueries
@@ -44,7 +44,7 @@ class AskedOf:
     languages: Sequence[str | None]
     embed: Callable[[], Points] | None = None
     judged: JudgedQueries | None = None
-    near: TreeCandidates | None = None
+    near: Candidates | None = None
     matching: Sequence[Matching | None] | None = None
     others: Sequence[Evidence] | None = None
 
@@ -83,7 +83,7 @@ def _neighbours(asked: AskedOf) -> Sequence[Evidence] | None:
 
 
 def _dense_near(
-    asked: AskedOf, near: TreeCandidates, vectors: Vectors, queries: Points
+    asked: AskedOf, near: Candidates, vectors: Vectors, queries: Points
 ) -> Sequence[Evidence]:
     """The same for a few thousand items of each query, exactly, and one score for all others.
 

@@ -79,7 +79,7 @@ def make_beam(tree: PrefixTree, seed: int = 0) -> list[Step]:
 
 
 def with_postings(index: EvidenceIndex, asked: Asked, steps: Sequence[Step]) -> list[Floats]:
-    evidence = index.score(asked)
+    evidence = index.sum_of(asked).whole()
     return [evidence.prefix_maxima(depth, nodes) for depth, nodes in steps]
 
 
@@ -88,7 +88,7 @@ def lists_of(index: EvidenceIndex, asked: Asked) -> tuple[Lists, float]:
     count = len(asked.constraints)
     gammas = [PAPER.gamma(constraint) for constraint in asked.constraints]
     lists = [
-        (index.keys.any_of(constraint.keys), (1 + gamma) / count)
+        (np.unique(np.concatenate(index.keys.lists_of(constraint.keys))), (1 + gamma) / count)
         for constraint, gamma in zip(asked.constraints, gammas, strict=True)
     ]
     total = sum(rare.idf for rare in asked.words)

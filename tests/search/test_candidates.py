@@ -19,6 +19,7 @@ from rars.pipeline.catalogue import apply
 from rars.runs import Run
 from rars.search.candidates import CellCandidates, TreeCandidates, nearest
 from rars.search.cells import NAMES, Cells
+from rars.search.evidence import parts
 from rars.search.index import build_index
 from rars.search.retriever import Retriever
 from rars.search.routing import Matching
@@ -162,8 +163,8 @@ def test_listed_items_have_exact_scores_and_all_others_the_lowest_of_them(ways):
     readied = narrow.readied([Query(text, rule="hybrid") for text in TEXTS])
     vectors = narrow.reader.vectors(TEXTS)
     for row, weighed in enumerate(readied.weighed):
-        parts = {name: part for name, _, part in weighed.parts}
-        dense = parts["dense"]
+        found = {name: part for name, _, part in weighed.parts}
+        dense = found["dense"]
         assert dense.positions is not None
         assert 0 < len(dense.positions) <= 20 + narrow.near.told
         items = narrow.tree.order[dense.positions]
@@ -171,7 +172,7 @@ def test_listed_items_have_exact_scores_and_all_others_the_lowest_of_them(ways):
         np.testing.assert_allclose(dense.scores, exact[items], atol=1e-5)
         assert dense.baseline == dense.scores.min()
         # What words put first is looked at, too.
-        bm25 = parts["bm25"].of(np.arange(len(narrow)))
+        bm25 = found["bm25"].of(np.arange(len(narrow)))
         assert not bm25.any() or np.isin(bm25.argmax(), items)
 
 
@@ -228,6 +229,38 @@ def test_a_recipe_may_say_so(practical, tmp_path):
     recipe = run / "recipe.toml"
     recipe.write_text(recipe.read_text().replace('candidates = "auto"', 'candidates = "tree"'))
     assert Retriever.load(run, verify=False).near is not None
+
+
+# -- long lists ------------------------------------------------------------------------------------
+
+
+def test_lists_that_are_long_are_looked_up_and_change_nothing_for_what_is_looked_at(
+    ways, monkeypatch
+):
+    before = [way.rank_many(TEXTS, 100, rule="hybrid") for way in ways[:2]]
+    monkeypatch.setattr(parts, "LONG", 5)
+    after = ways[1].rank_many(TEXTS, 100, rule="hybrid")  # its pass reaches everything
+    for whole, short, long in zip(*before, after, strict=True):
+        assert whole[0].tolist() == short[0].tolist() == long[0].tolist()
+        np.testing.assert_allclose(short[1], long[1], atol=1e-4)
+
+
+def test_long_lists_count_for_the_items_that_are_looked_at_alone(ways, monkeypatch):
+    narrow, index = ways[2], ways[2].index.evidence
+    monkeypatch.setattr(parts, "LONG", 5)
+    readied = narrow.readied([Query(text, rule="hybrid") for text in TEXTS])
+    seen = 0
+    for text, weighed in zip(TEXTS, readied.weighed, strict=True):
+        found = {name: part for name, _, part in weighed.parts}
+        for name, total in (("bm25", index.bm25_sum(text)), ("f", index.compatibility_sum(text))):
+            if len(total) <= 5:
+                continue
+            seen += 1
+            np.testing.assert_array_equal(found[name].positions, found["dense"].positions)
+            exact = total.whole().at(found[name].positions)
+            largest = exact.max(initial=0.0) or 1.0 if total.divided else 1.0
+            np.testing.assert_allclose(found[name].scores, exact / largest, atol=1e-9)
+    assert seen > 3
 
 
 # -- cells on disk ---------------------------------------------------------------------------------

@@ -38,11 +38,15 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """What a query looked for, and the sorted positions of the items that have it."""
+    """What a query looked for, and lists of the sorted positions of the items that have it."""
 
     kind: str
     text: str
-    positions: Positions
+    lists: tuple[Positions, ...]
+
+    def holds(self, place: int) -> bool:
+        """Whether an item, given by its position, has it."""
+        return any(_holds(positions, place) for positions in self.lists)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +183,8 @@ class Evidence:
 
     def explain(self, item: int) -> list[Match]:
         """What the query looked for, and which of it the item (a catalogue row) has."""
-        place = self.ancestry.tree.positions[item]
-        return [Match(r.kind, r.text, _holds(r.positions, int(place))) for r in self.reasons]
+        place = int(self.ancestry.tree.positions[item])
+        return [Match(r.kind, r.text, r.holds(place)) for r in self.reasons]
 
 
 def combine(parts: Sequence[tuple[float, Evidence]]) -> Evidence:

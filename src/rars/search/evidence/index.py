@@ -28,13 +28,14 @@ from rars.search.evidence.attributes import Attributes
 from rars.search.evidence.brands import Brands
 from rars.search.evidence.building import Old, build_postings, carry_postings
 from rars.search.evidence.colors import Colors
-from rars.search.evidence.evidence import Evidence, Reason, summed
+from rars.search.evidence.evidence import Evidence
 from rars.search.evidence.extractor import Constraint, Extractor, Known, without_overlaps
 from rars.search.evidence.guarding import mentions
 from rars.search.evidence.lexical import Rare, Words
 from rars.search.evidence.negation import affirmed
 from rars.search.evidence.postings import Postings
 from rars.search.evidence.quantities import Quantities
+from rars.search.evidence.sums import PostingSum, Term
 from rars.search.evidence.text import tokens
 from rars.tree import PrefixTree
 
@@ -171,27 +172,35 @@ class EvidenceIndex:
         self, text: str, weights: Weights = PAPER, *, language: str | None = None
     ) -> Evidence:
         """f(q, d) of every item: f_attr + eta f_lex."""
-        return self.score(self.read(text, weights, language=language), weights)
+        return self.compatibility_sum(text, weights, language=language).whole()
 
-    def score(self, asked: Asked, weights: Weights = PAPER) -> Evidence:
+    def compatibility_sum(
+        self, text: str, weights: Weights = PAPER, *, language: str | None = None
+    ) -> PostingSum:
+        """The same, not added up yet."""
+        return self.sum_of(self.read(text, weights, language=language), weights)
+
+    def sum_of(self, asked: Asked, weights: Weights = PAPER) -> PostingSum:
         """The same for a query that was already read."""
-        baseline = 0.0
-        lists, reasons = [], []
+        baseline, terms = 0.0, []
         for constraint in asked.constraints:
             gamma = weights.gamma(constraint)
             baseline -= gamma / len(asked.constraints)
-            places = self.keys.any_of(constraint.keys)
-            lists.append((places, (1 + gamma) / len(asked.constraints)))
-            reasons.append(Reason(constraint.kind, constraint.text, places))
+            value = (1 + gamma) / len(asked.constraints)
+            lists = self.keys.lists_of(constraint.keys)
+            terms.append(Term.worth(constraint.kind, constraint.text, lists, value))
         total = sum(rare.idf for rare in asked.words)
         for rare in asked.words:
-            lists.append((rare.positions, weights.lexical * rare.idf / total))
-            reasons.append(Reason("word", rare.word, rare.positions))
-        valued = [(places, np.full(len(places), value)) for places, value in lists]
-        return replace(summed(self.ancestry, valued, baseline), reasons=tuple(reasons))
+            value = weights.lexical * rare.idf / total
+            terms.append(Term.worth("word", rare.word, (rare.positions,), value))
+        return PostingSum(self.ancestry, tuple(terms), baseline)
 
     def bm25(self, text: str, *, k1: float = 1.2, b: float = 0.75) -> Evidence:
         """BM25 of every item, divided by its maximum for the query."""
+        return self.bm25_sum(text, k1=k1, b=b).whole()
+
+    def bm25_sum(self, text: str, *, k1: float = 1.2, b: float = 0.75) -> PostingSum:
+        """The same, not added up yet."""
         return self.words.bm25(self.ancestry, words(text), k1, b)
 
     def dense(self, scores: npt.ArrayLike) -> Evidence:

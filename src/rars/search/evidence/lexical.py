@@ -14,14 +14,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from rars.arrays import Floats, Ints
 from rars.search.evidence.ancestry import Ancestry
-from rars.search.evidence.evidence import Evidence, Reason, summed
 from rars.search.evidence.postings import Positions, Postings
+from rars.search.evidence.sums import PostingSum, Term, Values
 from rars.search.evidence.terms import MISSING
 from rars.search.evidence.text import Token
 
@@ -65,31 +66,33 @@ class Words:
 
     def bm25(
         self, ancestry: Ancestry, asked: Sequence[str], k1: float = 1.2, b: float = 0.75
-    ) -> Evidence:
-        """BM25 of every item, divided by its maximum for the query; items without a word have zero.
+    ) -> PostingSum:
+        """BM25 of items, divided by its maximum for the query; items without a word have zero.
 
         ``asked`` are the words of the query, as ``rars.data.words.words`` gives them.
         """
-        lists, reasons = [], []
-        for word, times in Counter(asked).items():
-            number = self.postings.find(word)
-            if number != MISSING:
-                places = self.postings.of(number)
-                lists.append((places, times * self._weights(number, places, k1, b)))
-                reasons.append(Reason("bm25", word, places))
-        total = summed(ancestry, lists)
-        highest = float(total.scores.max(initial=0.0))
-        scores = total.scores / highest if highest else total.scores
-        return Evidence(ancestry, total.positions, scores, 0.0, tuple(reasons))
+        numbers = (
+            (word, times, self.postings.find(word)) for word, times in Counter(asked).items()
+        )
+        terms = (
+            Term("bm25", word, (self.postings.of(number),), self._weights(number, times, k1, b))
+            for word, times, number in numbers
+            if number != MISSING
+        )
+        return PostingSum(ancestry, tuple(terms), divided=True)
 
-    def _weights(
-        self, number: int, places: Positions, k1: float, b: float
-    ) -> npt.NDArray[np.float64]:
+    def _weights(self, number: int, asked: int, k1: float, b: float) -> Values:
+        """What a word that the query has ``asked`` times is worth to the items of its list."""
         size, items = self.postings.size(number), len(self.lengths)
         idf = math.log(1 + (items - size + 0.5) / (size + 0.5))
-        times = self.postings.counts_of(number).astype(np.float64)
-        saturation = k1 * (1 - b + b * self.lengths[places] / self._mean_length)
-        return np.asarray(idf * times / (times + saturation), dtype=np.float64)
+        counts = self.postings.counts_of(number)
+
+        def weights(index: Any, places: Ints) -> Floats:
+            times = counts[index].astype(np.float64)
+            saturation = k1 * (1 - b + b * self.lengths[places] / self._mean_length)
+            return np.asarray(asked * (idf * times / (times + saturation)), dtype=np.float64)
+
+        return weights
 
     @cached_property
     def _mean_length(self) -> float:

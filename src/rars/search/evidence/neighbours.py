@@ -115,7 +115,9 @@ class JudgedQueries:
             places = np.asarray(positions[one.rows])
             order = np.argsort(places)
             told = tuple(
-                Reason("neighbour", self.texts[query].as_py(), np.sort(positions[self._of(query)]))
+                Reason(
+                    "neighbour", self.texts[query].as_py(), (np.sort(positions[self._of(query)]),)
+                )
                 for query in one.nearest[:_TOLD].tolist()
             )
             evidence = Evidence.sparse(ancestry, places[order], one.scores[order])

@@ -2,8 +2,13 @@
 
 Owns: the table of them, and their weighted sum under a rule. Ignores how the sum joins the model's score.
 
-A kind is a part: ``find(asked) -> one Evidence a query``, and one line in ``EVIDENCE``. It returns None
-where the catalogue cannot tell (no vectors, say); the sum then goes without it.
+A kind is a part: ``find(asked) -> one Evidence a query``, or one ``PostingSum`` that is not added up yet, and
+one line in ``EVIDENCE``. It returns None where the catalogue cannot tell (no vectors, say); the sum then goes
+without it.
+
+Where a search looks at some items alone (``near``), long lists are not passed over: first each part says who
+is worth a look, by its shortest lists or by vectors; then all parts score those items exactly, and all others
+count as items that match nothing.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from rars.search.candidates import Candidates
 from rars.search.evidence.evidence import Evidence, combine
 from rars.search.evidence.index import EvidenceIndex
 from rars.search.evidence.neighbours import JudgedQueries
+from rars.search.evidence.sums import PostingSum
 from rars.search.routing import Matching
 from rars.search.store import Vectors
 
@@ -35,7 +41,7 @@ class AskedOf:
     ``judged``                the training queries and what is relevant to them; None without any
     ``near``                  finds the items whose vectors are worth a look; None to look at all
     ``matching``              what each may find; None for everything
-    ``others``                where parts look at ``near`` items alone: what the other parts say, one a query
+    ``others``                where the last part looks at ``near`` items alone: what the others say of them
     """
 
     index: EvidenceIndex
@@ -49,22 +55,30 @@ class AskedOf:
     others: Sequence[Evidence] | None = None
 
 
+Found = Sequence[Evidence | PostingSum]
+"""What a kind says of every item, one a query."""
+
+
 @dataclass(frozen=True)
 class EvidencePart:
-    """A kind of evidence: one line about it, how it is found, whether it looks at what others found."""
+    """A kind of evidence: one line about it, how it is found, whether it looks at what others found.
+
+    ``leads``: of a sum over postings, that its shortest list is looked at however long it is.
+    """
 
     about: str
-    find: Callable[[AskedOf], Sequence[Evidence] | None]
+    find: Callable[[AskedOf], Found | None]
     last: bool = False
+    leads: bool = False
 
 
-def _compatibility(asked: AskedOf) -> Sequence[Evidence]:
+def _compatibility(asked: AskedOf) -> Sequence[PostingSum]:
     pairs = zip(asked.texts, asked.languages, strict=True)
-    return [asked.index.compatibility(text, language=language) for text, language in pairs]
+    return [asked.index.compatibility_sum(text, language=language) for text, language in pairs]
 
 
-def _bm25(asked: AskedOf) -> Sequence[Evidence]:
-    return [asked.index.bm25(text) for text in asked.texts]
+def _bm25(asked: AskedOf) -> Sequence[PostingSum]:
+    return [asked.index.bm25_sum(text) for text in asked.texts]
 
 
 def _dense(asked: AskedOf) -> Sequence[Evidence] | None:
@@ -119,7 +133,7 @@ def most(evidence: Evidence, count: int, only: Matching | None) -> Ints:
 
 EVIDENCE: dict[str, EvidencePart] = {
     "f": EvidencePart("the paper's compatibility: attributes and rare words", _compatibility),
-    "bm25": EvidencePart("BM25, divided by its maximum for the query", _bm25),
+    "bm25": EvidencePart("BM25, divided by its maximum for the query", _bm25, leads=True),
     "neighbours": EvidencePart("what was relevant to similar training queries", _neighbours),
     "dense": EvidencePart("inner products of sentence vectors", _dense, last=True),
 }
@@ -175,37 +189,75 @@ class Weighed:
         return {name: float(part.of([item])[0]) for name, _, part in self.parts}
 
 
+LONG = 1 << 15
+"""Postings of a query that are passed over, where a search looks at some items alone."""
+
+
 def weigh(asked: AskedOf, weights: Mapping[str, float], *, bound: bool = False) -> list[Weighed]:
     """The evidence of each query: the sum of the kinds that ``weights`` names."""
     chosen = {name: part("evidence", name) for name in weights}
-    found = {name: one.find(asked) for name, one in chosen.items() if not one.last}
     late = [name for name in weights if chosen[name].last]
-    if late and asked.near is not None:
-        asked = replace(asked, others=_together(found, weights, len(asked.texts)))
-    found |= {name: chosen[name].find(asked) for name in late}
-    kinds = {name: kind for name in weights if (kind := found[name]) is not None}
+    early = _found(asked, {name: one for name, one in chosen.items() if name not in late})
+    some = bool(late) and asked.near is not None
+    kinds = {
+        name: [_begun(one, some=some, always=chosen[name].leads) for one in kind]
+        for name, kind in early.items()
+    }
+    if some and kinds:
+        asked = replace(asked, others=_together(kinds, weights, len(asked.texts)))
+    for name, kind in _found(asked, {name: chosen[name] for name in late}).items():
+        kinds[name] = [_begun(one) for one in kind]
     if not kinds:
         raise RarsError(
             f"This catalogue has nothing that evidence ({', '.join(weights)}) could read."
         )
-    return [
-        _sum(
-            [(name, weights[name], kind[at]) for name, kind in kinds.items()],
-            bound,
-            None if asked.others is None else asked.others[at],
-        )
-        for at in range(len(asked.texts))
-    ]
+    totals = []
+    for at in range(len(asked.texts)):
+        parts = {name: kinds[name][at] for name in weights if name in kinds}
+        others = None if asked.others is None else asked.others[at]
+        long = {name: one for name, kind in early.items() if _long(one := kind[at])} if some else {}
+        if long:
+            parts |= _looked_up(long, [parts[name] for name in late if name in parts])
+            others = None
+        listed = [(name, weights[name], one) for name, one in parts.items()]
+        totals.append(_sum(listed, bound, others))
+    return totals
+
+
+def _found(asked: AskedOf, kinds: Mapping[str, EvidencePart]) -> dict[str, Found]:
+    """What each kind finds, without those that cannot tell."""
+    every = {name: one.find(asked) for name, one in kinds.items()}
+    return {name: found for name, found in every.items() if found is not None}
+
+
+def _begun(one: Evidence | PostingSum, *, some: bool = False, always: bool = False) -> Evidence:
+    """Evidence of all items; where only ``some`` are looked at and lists are long, of who leads."""
+    if not isinstance(one, PostingSum):
+        return one
+    return one.at(one.led(LONG, always=always)) if some and _long(one) else one.whole()
+
+
+def _long(one: Evidence | PostingSum) -> bool:
+    return isinstance(one, PostingSum) and len(one) > LONG
+
+
+def _looked_up(
+    long: Mapping[str, Evidence | PostingSum], late: Sequence[Evidence]
+) -> dict[str, Evidence]:
+    """Sums over long lists for the items that late parts look at, and for no others."""
+    places = [one.positions for one in late if one.positions is not None]
+    every = np.unique(np.concatenate(places)) if places else np.zeros(0, dtype=np.int32)
+    return {name: one.at(every) for name, one in long.items() if isinstance(one, PostingSum)}
 
 
 def _together(
-    found: Mapping[str, Sequence[Evidence] | None], weights: Mapping[str, float], queries: int
-) -> Sequence[Evidence] | None:
-    """The weighted sum of some kinds for each query; None where none says anything."""
-    kinds = [(weights[name], kind) for name, kind in found.items() if kind is not None]
-    if not kinds:
-        return None
-    return [combine([(weight, kind[at]) for weight, kind in kinds]) for at in range(queries)]
+    kinds: Mapping[str, Sequence[Evidence]], weights: Mapping[str, float], queries: int
+) -> Sequence[Evidence]:
+    """The weighted sum of some kinds for each query."""
+    return [
+        combine([(weights[name], kind[at]) for name, kind in kinds.items()])
+        for at in range(queries)
+    ]
 
 
 def _sum(parts: list[tuple[str, float, Evidence]], bound: bool, others: Evidence | None) -> Weighed:

@@ -59,12 +59,9 @@ class Postings:
         """How often each of those items has the term."""
         return np.asarray(self.counts[self.starts[number] : self.starts[number + 1]])
 
-    def any_of(self, terms: Sequence[str]) -> Positions:
-        """The positions of the items that have at least one of the terms."""
-        lists = [self.of(n) for n in map(self.terms.find, terms) if n != MISSING]
-        if len(lists) == 1:
-            return lists[0]
-        return np.unique(np.concatenate(lists)) if lists else np.zeros(0, dtype=np.int32)
+    def lists_of(self, terms: Sequence[str]) -> tuple[Positions, ...]:
+        """The positions of each of the terms that an item has."""
+        return tuple(self.of(n) for n in map(self.terms.find, terms) if n != MISSING)
 
     def save(self, draft: Draft, name: str) -> None:
         """Write the arrays as ``NAME-*.npy``."""

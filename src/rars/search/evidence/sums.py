@@ -1,0 +1,111 @@
+"""Sums over posting lists: what items score by the lists they are on; of all items, or of some.
+
+Owns: f(q, d) = baseline + the sum over terms t that d has of v_t(d), such as the paper's compatibility and
+BM25. Ignores what terms are and where lists come from.
+
+A frequent word's list is a share of the catalogue. ``whole`` passes over every posting. ``at`` looks some
+items up in each list, which costs their number times the logarithm of a list's length; ``led`` names items
+worth that look: those on the shortest lists, where the terms that tell items apart are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rars.arrays import Floats, Ints
+from rars.search.evidence.ancestry import Ancestry
+from rars.search.evidence.evidence import Evidence, Reason, summed
+from rars.search.evidence.postings import Positions
+
+Values = Callable[[Any, Ints], Floats]
+"""v_t of some postings of a list: their index in it, and their items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """What a query looks for: the lists of the items that have it, and what it is worth to each.
+
+    An item on several of the lists has it once; then ``values`` must not depend on the list.
+    """
+
+    kind: str
+    text: str
+    lists: tuple[Positions, ...]
+    values: Values
+
+    @classmethod
+    def worth(cls, kind: str, text: str, lists: tuple[Positions, ...], value: float) -> Term:
+        """The same to every item."""
+        return cls(kind, text, lists, lambda _, items: np.full(len(items), value))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.lists))
+
+    @cached_property
+    def positions(self) -> Positions:
+        """The sorted positions of all items that have it."""
+        if len(self.lists) == 1:
+            return self.lists[0]
+        return np.unique(np.concatenate(self.lists)) if self.lists else np.zeros(0, dtype=np.int32)
+
+    def everywhere(self) -> tuple[Positions, Floats]:
+        """Every item that has it, and its value."""
+        return self.positions, self.values(slice(None), self.positions)
+
+    def at(self, places: Ints) -> Floats:
+        """Its value for some items; 0 for one that does not have it."""
+        found = np.zeros(len(places))
+        for one in self.lists:
+            if len(one):
+                index = np.minimum(np.searchsorted(one, places), len(one) - 1)
+                held = np.flatnonzero(one[index] == places)
+                found[held] = self.values(index[held], places[held])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PostingSum:
+    """The scores of one query; ``divided``: by the largest of them, where that is above 0."""
+
+    ancestry: Ancestry
+    terms: tuple[Term, ...]
+    baseline: float = 0.0
+    divided: bool = False
+
+    def __len__(self) -> int:
+        return sum(map(len, self.terms))
+
+    def whole(self) -> Evidence:
+        """The score of every item."""
+        lists = [term.everywhere() for term in self.terms]
+        return self._made(summed(self.ancestry, lists, self.baseline))
+
+    def at(self, places: Ints) -> Evidence:
+        """The score of some items, given by sorted distinct positions; all others have the baseline."""
+        scores = self.baseline + sum(
+            (term.at(places) for term in self.terms), np.zeros(len(places))
+        )
+        return self._made(Evidence.sparse(self.ancestry, places, scores, self.baseline))
+
+    def led(self, most: int, *, always: bool = False) -> Ints:
+        """The sorted positions of the items on the shortest lists, of ``most`` postings together.
+
+        ``always``: on the shortest list of all, however long it is.
+        """
+        lists = sorted((one for term in self.terms for one in term.lists), key=len)
+        ends = np.cumsum([len(one) for one in lists])
+        count = int(np.searchsorted(ends, most, side="right"))
+        taken = lists[: max(count, 1) if always else count]
+        return np.unique(np.concatenate(taken)) if taken else np.zeros(0, dtype=np.int32)
+
+    def _made(self, found: Evidence) -> Evidence:
+        reasons = tuple(Reason(one.kind, one.text, one.lists) for one in self.terms)
+        scores = found.scores
+        if self.divided and (highest := float(scores.max(initial=0.0))):
+            scores = scores / highest
+        return replace(found, scores=scores, reasons=reasons)

@@ -130,12 +130,13 @@ def make(folder: Path, items: int, dim: int, dtype: str) -> None:
         row = np.arange(where.start, where.stop, dtype=np.int32)
         builders[0].add(names, words.astype(np.int32).ravel(), np.repeat(row, words.shape[1]))
         builders[1].add([f"color {one}" for one in COLORS], colors.astype(np.int32), row)
-    stored.flush()
     texts.flush()
-    listed = cells_of(stored)
-    np.savez(
-        folder / "cells.npz", centroids=listed.centroids, starts=listed.starts, rows=listed.rows
-    )
+    listed, own = cells_of(stored)
+    spread = np.lib.format.open_memmap(folder / "segment.npy", "w+", dtype, (items, dim))
+    for start in range(0, items, CHUNK):
+        spread[own[start : start + CHUNK]] = stored[start : start + CHUNK]
+    spread.flush()
+    np.savez(folder / "cells.npz", centroids=listed.centroids, starts=listed.starts, rows=own)
     tree = PrefixTree.build(codes)
     tree.save(folder / "tree")
     found, keys = (builder.finish(tree.positions) for builder in builders)
@@ -212,10 +213,9 @@ def ready_model(books: Sequence[Points], tree: PrefixTree) -> Ready:
 def opened(folder: Path) -> IndexVersion:
     """The index of the catalogue, opened as that of a run is, without checking digests."""
     tree = PrefixTree.load(folder / "tree", verify=False)
-    stored = np.asarray(np.load(folder / "vectors.npy", mmap_mode="r"))
+    stored = np.asarray(np.load(folder / "segment.npy", mmap_mode="r"))
     with np.load(folder / "cells.npz") as found:
-        listed = Cells(found["centroids"], found["starts"], found["rows"])
-    rows = np.arange(tree.n_items, dtype=np.int32)
+        listed, rows = Cells(found["centroids"], found["starts"]), found["rows"].astype(np.int32)
     return IndexVersion(
         name="v000001",
         folder=folder,

@@ -71,8 +71,8 @@ class CellCandidates:
 
     @property
     def told(self) -> int:
-        """As many as are found by vectors."""
-        return self.reach
+        """A quarter of those that are found by vectors."""
+        return max(1, self.reach // 4)
 
     def positions(
         self, queries: Points, matching: Sequence[Matching | None] | None = None

@@ -296,8 +296,9 @@ class Vectors:
     def scores_of(self, query: Points, items: Ints) -> Points:
         """Inner products (items,) of a query vector (dim,) with some items (catalogue rows) alone."""
         found = np.empty(len(items), dtype=np.float32)
+        order = np.argsort(self.rows[items])  # read as they lie: those of a cell in one stretch
         for start in range(0, len(items), _CHUNK):
-            part = slice(start, start + _CHUNK)
+            part = order[start : start + _CHUNK]
             found[part] = self.taken(items[part]) @ query
         return found
 
@@ -387,29 +388,34 @@ def save_vectors(
                         _link(folder / f"{one}{end}.npy", draft.folder / f"{one}{end}.npy")
     stored = sum(map(len, old.segments)) if names and old is not None else 0
     if len(new):
-        _save_segment(draft, name, new, kind)
+        own: Ints = np.arange(len(new))
         if celled is not None and len(new) >= celled:
-            cells_of(new).save(draft, name)
+            found, own = cells_of(new)
+            found.save(draft, name)
+        _save_segment(draft, name, new, own, kind)
         names.append(name)
-    rows = np.concatenate([rows, stored + np.arange(len(new))])
+        rows = np.concatenate([rows, stored + own])
     draft.save_array("vector-rows", rows.astype(np.int32))
     draft.meta["vectors"] = names
 
 
-def _save_segment(draft: Draft, name: str, vectors: Floats, kind: str) -> None:
+def _save_segment(draft: Draft, name: str, vectors: Floats, rows: Ints, kind: str) -> None:
+    """Write vectors as a segment, each at its row, a part at a time."""
     target = draft.map_array(name, kind, vectors.shape)
-    scales = []
+    scales = np.ones(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), _GROUP):
         part = slice(start, start + _GROUP)
-        target[part], scale = rounded(np.asarray(vectors[part], dtype=np.float32), kind)
-        scales += [] if scale is None else [scale]
+        values, scale = rounded(np.asarray(vectors[part], dtype=np.float32), kind)
+        target[rows[part]] = values
+        if scale is not None:
+            scales[rows[part]] = scale
     target.flush()
-    if scales:
-        draft.save_array(name + _SCALE, np.concatenate(scales))
+    if kind == "int8":
+        draft.save_array(name + _SCALE, scales)
 
 
-def cells_of(vectors: Floats) -> Cells:
-    """The cells of vectors (n, dim), which are read a part at a time."""
+def cells_of(vectors: Floats) -> tuple[Cells, Ints]:
+    """The cells of vectors (n, dim), which are read a part at a time, and the row that each gets."""
     count = cells.usual_cells(len(vectors))
     drawn = sample(vectors, Cells.sample_size(count), seed=0)
     return Cells.of(drawn, _parts(vectors), count)

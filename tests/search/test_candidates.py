@@ -265,6 +265,16 @@ def test_long_lists_count_for_the_items_that_are_looked_at_alone(ways, monkeypat
     assert seen > 3
 
 
+def test_without_vectors_nothing_is_left_out(ways, monkeypatch):
+    narrow, index = ways[2], ways[2].index.evidence
+    monkeypatch.setattr(parts, "LONG", 5)
+    text = TEXTS[0]
+    asked = parts.AskedOf(index, None, [text], [None], near=narrow.near)
+    [weighed] = parts.weigh(asked, {"bm25": 0.5, "f": 0.25, "dense": 0.25})
+    whole = 0.5 * index.bm25(text).dense() + 0.25 * index.compatibility(text).dense()
+    np.testing.assert_allclose(weighed.evidence.dense(), whole)
+
+
 # -- cells on disk ---------------------------------------------------------------------------------
 
 

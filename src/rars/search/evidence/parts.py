@@ -54,6 +54,11 @@ class AskedOf:
     matching: Sequence[Matching | None] | None = None
     others: Sequence[Evidence] | None = None
 
+    @property
+    def dense(self) -> bool:
+        """Whether queries and items have vectors to compare."""
+        return self.vectors is not None and self.embed is not None
+
 
 Found = Sequence[Evidence | PostingSum]
 """What a kind says of every item, one a query."""
@@ -198,7 +203,7 @@ def weigh(asked: AskedOf, weights: Mapping[str, float], *, bound: bool = False) 
     chosen = {name: part("evidence", name) for name in weights}
     late = [name for name in weights if chosen[name].last]
     early = _found(asked, {name: one for name, one in chosen.items() if name not in late})
-    some = bool(late) and asked.near is not None
+    some = bool(late) and asked.dense and asked.near is not None
     kinds = {
         name: [_begun(one, some=some, always=chosen[name].leads) for one in kind]
         for name, kind in early.items()

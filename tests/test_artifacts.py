@@ -314,3 +314,31 @@ def test_sigkill_at_any_moment_leaves_a_whole_folder(tmp_path):
     assert seen
     write(tmp_path / "a", 1)
     assert [p.name for p in tmp_path.iterdir()] == ["a"]  # drafts of the killed are swept away
+
+
+def test_a_shared_file_keeps_its_digest_and_is_not_read_again(tmp_path, monkeypatch):
+    with artifacts.writing(tmp_path / "old", kind=KIND) as draft:
+        draft.save_array("large", np.arange(5))
+    read, digest = [], artifacts.digest_file
+    monkeypatch.setattr(
+        artifacts, "digest_file", lambda path: read.append(path.name) or digest(path)
+    )
+    with artifacts.writing(tmp_path / "new", kind=KIND) as draft:
+        draft.link(tmp_path / "old", "large.npy")
+        draft.save_array("small", np.arange(2))
+        with artifacts.writing(draft.folder / "part", kind="part") as inner:
+            inner.save_array("own", np.arange(3))
+    assert sorted(read) == ["manifest.json", "own.npy", "small.npy"]
+    assert artifacts.opening(tmp_path / "new", kind=KIND).array("large").tolist() == [0, 1, 2, 3, 4]
+    assert (tmp_path / "new/large.npy").samefile(tmp_path / "old/large.npy")
+
+
+def test_damage_of_a_shared_file_is_not_sealed_anew(tmp_path):
+    with artifacts.writing(tmp_path / "old", kind=KIND) as draft:
+        draft.save_array("large", np.arange(5))
+    path = tmp_path / "old/large.npy"
+    path.write_bytes(path.read_bytes()[:-1] + b"!")
+    with artifacts.writing(tmp_path / "new", kind=KIND) as draft:
+        draft.link(tmp_path / "old", "large.npy")
+    with pytest.raises(RarsError, match="has changed since it was written"):
+        artifacts.opening(tmp_path / "new", kind=KIND)

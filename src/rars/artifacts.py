@@ -29,7 +29,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -86,10 +86,23 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Draft:
-    """A folder being written: put files into ``folder`` and facts about them into ``meta``."""
+    """A folder being written: put files into ``folder`` and facts about them into ``meta``.
+
+    ``known`` are the digests of files that a manifest has already.
+    """
 
     folder: Path
     meta: dict[str, Any]
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def link(self, source: Path, name: str, manifest: str = "manifest.json") -> None:
+        """Share a file of a folder that ``writing`` made, which is not read again for its digest."""
+        try:
+            os.link(source / name, self.folder / name)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(source / name, self.folder / name)
+            return
+        self.known[name] = _listed(read_json(source / manifest), source / manifest)[name]
 
     def save_array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Write ``NAME.npy``."""
@@ -576,10 +589,14 @@ def _seal(draft: Draft, kind: str, manifest: str) -> None:
 
     files = {}
     folder = draft.folder
+    known = draft.known | _sealed_within(folder, manifest)
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if name in known:
+            files[name] = known[name]
+            continue
         with path.open("rb+") as stream:
             os.fsync(stream.fileno())
-        name = path.relative_to(folder).as_posix()
         files[name] = {"sha256": digest_file(path), "bytes": path.stat().st_size}
     sealed = {
         "kind": kind,
@@ -589,6 +606,15 @@ def _seal(draft: Draft, kind: str, manifest: str) -> None:
         "files": files,
     }
     write_json(folder / manifest, sealed)
+
+
+def _sealed_within(folder: Path, manifest: str) -> dict[str, Any]:
+    """The digests of files in parts of a folder that were written before it."""
+    return {
+        (inner.parent / name).relative_to(folder).as_posix(): facts
+        for inner in folder.glob(f"*/**/{manifest}")
+        for name, facts in _listed(read_json(inner), inner).items()
+    }
 
 
 def _sync(folder: Path) -> None:

@@ -10,7 +10,6 @@ large segment has cells (``rars.search.cells``), by which the vectors near a que
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,6 +43,8 @@ VECTORS = ("float32", "float16", "int8")
 """How vectors may be kept."""
 
 _SCALE = "-scale"
+_ENDS = ("", _SCALE, *cells.NAMES)
+"""What files of a segment are called, after its name."""
 _GROUP = 50_000
 _SEGMENTS = 16
 _CHUNK = 512
@@ -382,10 +383,9 @@ def save_vectors(
             rows = np.zeros(0, dtype=np.int64)
         else:
             names = list(old.names)
-            for one in names:
-                for end in ("", _SCALE, *cells.NAMES):
-                    if (folder / f"{one}{end}.npy").exists():
-                        _link(folder / f"{one}{end}.npy", draft.folder / f"{one}{end}.npy")
+            for file in (f"{one}{end}.npy" for one in names for end in _ENDS):
+                if (folder / file).exists():
+                    draft.link(folder, file)
     stored = sum(map(len, old.segments)) if names and old is not None else 0
     if len(new):
         own: Ints = np.arange(len(new))
@@ -419,13 +419,6 @@ def cells_of(vectors: Floats) -> tuple[Cells, Ints]:
     count = cells.usual_cells(len(vectors))
     drawn = sample(vectors, Cells.sample_size(count), seed=0)
     return Cells.of(drawn, _parts(vectors), count)
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(source, target)
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -41,6 +42,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 SHAPE = {"d_model": 768, "d_kv": 64, "num_layers": 12, "num_heads": 12}
 SHALLOW = 3
+PRODUCTS = "ours, its products alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,9 +214,11 @@ def compare(name: str, queries: int, repeats: int) -> list[dict[str, Any]]:
     agreed = agreement(setting)
     full, shallow = setting.ours(), setting.ours(SHALLOW)
     rounded = _rounded(setting)
+    alone, count = products(lambda: search(setting, full))
     ways: dict[str, Callable[[], Any]] = {
         "generate": lambda: generate(setting),
         "ours": lambda: search(setting, full),
+        PRODUCTS: alone,
         "ours, int8": lambda: search(setting, rounded),
         f"ours, {SHALLOW} decoder layers": lambda: search(setting, shallow),
     }
@@ -223,6 +227,7 @@ def compare(name: str, queries: int, repeats: int) -> list[dict[str, Any]]:
     approximate = overlap(search(setting, full), search(setting, rounded))
     notes = {
         "ours": agreed,
+        PRODUCTS: f"nothing else: {count / 1e9:.1f} GFLOP at {count / 1e9 / seconds[PRODUCTS]:.0f} a second",
         "ours, int8": f"approximate: {approximate:.2f} of the top 100",
         f"ours, {SHALLOW} decoder layers": "another model",
     }
@@ -237,6 +242,29 @@ def compare(name: str, queries: int, repeats: int) -> list[dict[str, Any]]:
         }
         for way in ways
     ]
+
+
+def products(search: Callable[[], Any]) -> tuple[Callable[[], None], int]:
+    """The products of a search with its weights, and no other work of it; and how many operations they are.
+
+    They are what a search in this precision cannot do without: its bound on this machine.
+    """
+    calls: list[tuple[Tensor, Tensor]] = []
+    own = torch.nn.functional.linear
+
+    def seen(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        calls.append((rows, weight))
+        return own(rows, weight, bias)
+
+    with patch("torch.nn.functional.linear", seen):
+        search()
+
+    def alone() -> None:
+        with torch.inference_mode():
+            for rows, weight in calls:
+                own(rows, weight)
+
+    return alone, sum(2 * rows.numel() * len(weight) for rows, weight in calls)
 
 
 def _rounded(setting: Setting) -> IdentifierModel:
@@ -286,7 +314,7 @@ def main() -> None:
         for case in options.cases.split(","):
             name, _, queries = case.partition(":")
             rows += compare(name, int(queries), 5 if case == "T5-base:1" else 3)
-            print(rows[-4:], file=sys.stderr, flush=True)
+            print(rows[-5:], file=sys.stderr, flush=True)
         report(
             "search: beam 100 against generate, 300,000 items",
             rows,

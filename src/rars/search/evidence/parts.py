@@ -29,6 +29,7 @@ from rars.search.evidence.neighbours import JudgedQueries
 from rars.search.evidence.sums import PostingSum
 from rars.search.routing import Matching
 from rars.search.store import Vectors
+from rars.tree.sorting import distinct
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,7 @@ def _dense_near(
     for row, places in enumerate(near.positions(queries, asked.matching)):
         if asked.others is not None:
             only = None if asked.matching is None else asked.matching[row]
-            places = np.union1d(places, most(asked.others[row], near.told, only))
+            places = distinct(np.append(places, most(asked.others[row], near.told, only)))
         scores = vectors.scores_of(queries[row], asked.index.tree.order[places])
         lowest = float(scores.min(initial=np.inf)) if len(scores) else 0.0
         found.append(Evidence.sparse(asked.index.ancestry, places, scores, lowest))
@@ -251,7 +252,7 @@ def _looked_up(
 ) -> dict[str, Evidence]:
     """Sums over long lists for the items that late parts look at, and for no others."""
     places = [one.positions for one in late if one.positions is not None]
-    every = np.unique(np.concatenate(places)) if places else np.zeros(0, dtype=np.int32)
+    every = distinct(np.concatenate(places)) if places else np.zeros(0, dtype=np.int32)
     return {name: one.at(every) for name, one in long.items() if isinstance(one, PostingSum)}
 
 

@@ -21,6 +21,7 @@ from rars.arrays import Floats, Ints
 from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.evidence import Evidence, Reason, summed
 from rars.search.evidence.postings import Positions
+from rars.tree.sorting import distinct
 
 Values = Callable[[Any, Ints], Floats]
 """v_t of some postings of a list: their index in it, and their items."""
@@ -47,13 +48,13 @@ class Term:
         return sum(map(len, self.lists))
 
     @cached_property
-    def positions(self) -> Positions:
+    def positions(self) -> Ints:
         """The sorted positions of all items that have it."""
         if len(self.lists) == 1:
             return self.lists[0]
-        return np.unique(np.concatenate(self.lists)) if self.lists else np.zeros(0, dtype=np.int32)
+        return distinct(np.concatenate(self.lists)) if self.lists else np.zeros(0, dtype=np.int32)
 
-    def everywhere(self) -> tuple[Positions, Floats]:
+    def everywhere(self) -> tuple[Ints, Floats]:
         """Every item that has it, and its value."""
         return self.positions, self.values(slice(None), self.positions)
 
@@ -101,7 +102,7 @@ class PostingSum:
         ends = np.cumsum([len(one) for one in lists])
         count = int(np.searchsorted(ends, most, side="right"))
         taken = lists[: max(count, 1) if always else count]
-        return np.unique(np.concatenate(taken)) if taken else np.zeros(0, dtype=np.int32)
+        return distinct(np.concatenate(taken)) if taken else np.zeros(0, dtype=np.int32)
 
     def _made(self, found: Evidence) -> Evidence:
         reasons = tuple(Reason(one.kind, one.text, one.lists) for one in self.terms)

@@ -35,7 +35,8 @@ from rars.search.index import IndexVersion
 from rars.search.query_reader import QueryReader, measure_of
 from rars.search.retriever import Retriever
 from rars.search.rules import HybridSettings
-from rars.search.store import SHOWN, SHOWN_FILE, ItemStore, Vectors, cells_of
+from rars.search.store import SHOWN, SHOWN_FILE, ItemStore
+from rars.search.vectors import Vectors, cells_of
 from rars.tree import PrefixTree, SidVocabulary
 
 CHUNK = 100_000

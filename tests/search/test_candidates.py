@@ -23,7 +23,7 @@ from rars.search.evidence import parts
 from rars.search.index import build_index
 from rars.search.retriever import Retriever
 from rars.search.routing import Matching
-from rars.search.store import Vectors
+from rars.search.vectors import Vectors
 from rars.search.why_not import why_not
 from rars.systems import Query
 from rars.tree import END, PrefixTree

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from rars.artifacts import opening, writing
 from rars.runs import Run
 from rars.search import catalog
+from rars.search import vectors as vectors_of
 from rars.search.index import build_index
 from rars.search.retriever import Retriever
-from rars.search.store import VECTORS, Vectors, rounded
+from rars.search.vectors import VECTORS, Vectors, rounded, save_vectors
 
 CLOSE = {"float32": 1e-6, "float16": 1e-3, "int8": 1e-2}
 
@@ -57,6 +63,42 @@ def test_what_does_not_fit_is_found():
     broken = (None, vectors.scales[1] * np.float32(np.nan), vectors.scales[2])
     assert not Vectors(vectors.names, vectors.segments, vectors.rows, broken).fits(90)
     assert not Vectors(vectors.names, vectors.segments, vectors.rows).fits(90)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.integers(0, 100)), min_size=1, max_size=6),
+    st.sampled_from(VECTORS),
+    st.sampled_from([None, 1, 30]),
+    st.integers(0, 10_000),
+)
+def test_items_keep_their_vectors_through_any_changes(changes, kind, celled, seed):
+    """Each change adds some items and keeps a share of the old ones; segments, cells and rows follow."""
+    rng = np.random.default_rng(seed)
+    whole, old, folder = np.zeros((0, 8), dtype=np.float32), None, None
+    with TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(vectors_of, "_LOOSE", 40)
+        patched.setattr(vectors_of, "_SEGMENTS", 4)
+        patched.setattr(vectors_of, "_GROUP", 16)
+        for number, (added, share) in enumerate(changes):
+            kept = np.flatnonzero(rng.random(len(whole)) * 100 < share)
+            new = rng.normal(size=(added, 8)).astype(np.float32)
+            whole = np.concatenate([whole[kept], new])
+            if not len(whole):
+                return
+            with writing(Path(home) / f"v{number}", kind="vectors") as draft:
+                save_vectors(draft, f"s{number}", new, old, kept, folder, kind, celled)
+            artifact = opening(Path(home) / f"v{number}", kind="vectors")
+            old, folder = Vectors.load(artifact), artifact.folder
+            assert old.fits(len(whole))
+            assert len(old.segments) <= 4
+            every = old.taken(np.arange(len(whole)))
+            np.testing.assert_allclose(every, whole, rtol=0, atol=6 * CLOSE[kind])
+            loose = sum(len(s) for s, c in zip(old.segments, old.cells, strict=True) if c is None)
+            assert celled is None or loose <= 40 + 30
+            if old.celled:
+                found = old.near(rng.normal(size=8).astype(np.float32), 10_000)
+                assert np.sort(found).tolist() == list(range(len(whole)))
 
 
 @pytest.mark.parametrize("kind", ["float16", "int8"])

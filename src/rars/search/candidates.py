@@ -25,17 +25,21 @@ from rars.config import SearchSettings
 from rars.identifiers.quantizer import Quantizer
 from rars.search import cells
 from rars.search.routing import Matching
-from rars.search.store import Vectors
+from rars.search.vectors import Vectors
 from rars.tree import PrefixTree
 from rars.tree.descent import code_terms, descend
 
 LOOKED = 100_000
 """Catalogues of no more items are looked at whole, unless told otherwise."""
+CELLED = 4096
+"""Of larger ones, segments of so many vectors have cells; all of a smaller segment is looked at."""
 
 
-def celled_from(settings: SearchSettings) -> int | None:
-    """From how many vectors on a stored segment has cells; None: never."""
-    return {"auto": LOOKED + 1, "cells": 1}.get(settings.candidates)
+def celled_from(settings: SearchSettings, items: int) -> int | None:
+    """From how many vectors on a stored segment of a catalogue has cells; None: never."""
+    if settings.candidates == "cells":
+        return 1
+    return CELLED if settings.candidates == "auto" and items > LOOKED else None
 
 
 class Candidates(Protocol):

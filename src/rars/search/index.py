@@ -36,14 +36,8 @@ from rars.search.evidence.index import default_extractors
 from rars.search.evidence.neighbours import JudgedQueries
 from rars.search.evidence.sharding import shard_rows, write_evidence
 from rars.search.query_reader import QueryReader
-from rars.search.store import (
-    ITEM_FILE,
-    ItemStore,
-    Vectors,
-    save_vectors,
-    write_items,
-    write_shown,
-)
+from rars.search.store import ITEM_FILE, ItemStore, write_items, write_shown
+from rars.search.vectors import Vectors, save_vectors
 from rars.tree import PrefixTree
 from rars.tree.categories import CategoryTree
 from rars.tree.merging import build_by_first_code
@@ -372,7 +366,8 @@ def _save_vectors(
     draft: artifacts.Draft, name: str, change: Change, settings: SearchSettings
 ) -> None:
     draft.meta["vectors"] = []
-    options: dict[str, Any] = {"kind": settings.vectors, "celled": celled_from(settings)}
+    celled = celled_from(settings, len(change.identifiers.codes))
+    options: dict[str, Any] = {"kind": settings.vectors, "celled": celled}
     old = change.old
     if change.vectors is None and (old is None or old.vectors is None):
         return

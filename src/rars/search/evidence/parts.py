@@ -28,7 +28,7 @@ from rars.search.evidence.index import EvidenceIndex
 from rars.search.evidence.neighbours import JudgedQueries
 from rars.search.evidence.sums import PostingSum
 from rars.search.routing import Matching
-from rars.search.store import Vectors
+from rars.search.vectors import Vectors
 from rars.tree.sorting import distinct
 
 

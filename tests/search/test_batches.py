@@ -80,8 +80,10 @@ def test_queries_that_differ_inside_a_beam_share_one_search(retriever, monkeypat
 def test_a_rule_without_evidence_looks_at_none_unless_asked_why(retriever, monkeypatch):
     asked = []
     index = type(retriever.index.evidence)
-    plain = index.compatibility
-    monkeypatch.setattr(index, "compatibility", lambda *g, **o: asked.append(1) or plain(*g, **o))
+    plain = index.compatibility_sum
+    monkeypatch.setattr(
+        index, "compatibility_sum", lambda *g, **o: asked.append(1) or plain(*g, **o)
+    )
     retriever.search_many(TEXTS, 5, rule="ar")
     assert not asked
     hits = retriever.search("mug", 5, rule="ar", explain=True)

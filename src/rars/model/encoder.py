@@ -75,16 +75,17 @@ class QueryEncoder(nn.Module):
 
 
 def run_packed(stack: Any, tokens: Tensor, mask: Tensor) -> Tensor:
-    """Final states (B, S, d) of token ids (B, S) by an encoder-only model of the library; 0 at padding.
+    """Final states (B, S, d) of token ids (B, S) by an encoder-only model; what they are at padding is open.
 
-    BERT and its like (MiniLM, BGE, E5) compute padding too: several queries share a row of their input, each
-    at the positions it has by itself and blind to the others. Other models are run as they are.
+    BERT and its like (MiniLM, BGE, E5) compute padding too: on a CPU several queries share a row of their
+    input, each at the positions it has by itself and blind to the others. Other models, and other devices,
+    are given padding.
     """
-    if not _takes_packed(stack) or bool(mask.all()):
+    if tokens.device.type != "cpu" or not _takes_packed(stack) or bool(mask.all()):
         states: Tensor = stack(input_ids=tokens, attention_mask=mask).last_hidden_state
         return states
     lengths = mask.sum(dim=1)
-    row, start = (found.to(tokens.device) for found in _shared_rows(lengths, _ROW))
+    row, start = _shared_rows(lengths, _ROW)
     shape = (int(row[-1]) + 1, max(_ROW, mask.shape[1]))
     query, position = mask.nonzero().T
     place = row[query] * shape[1] + start[query] + position
@@ -104,7 +105,9 @@ def run_packed(stack: Any, tokens: Tensor, mask: Tensor) -> Tensor:
 
 
 def _takes_packed(stack: Any) -> bool:
-    return (stack.config.model_type, stack.config._attn_implementation) == ("bert", "sdpa")
+    config = getattr(stack, "config", None)
+    kind = getattr(config, "model_type", None), getattr(config, "_attn_implementation", None)
+    return kind == ("bert", "sdpa")
 
 
 def _shared_rows(lengths: Tensor, width: int) -> tuple[Tensor, Tensor]:

@@ -35,11 +35,17 @@ CELLED = 4096
 """Of larger ones, segments of so many vectors have cells; all of a smaller segment is looked at."""
 
 
+def looks_at_some(settings: SearchSettings, items: int) -> bool:
+    """Whether a search of a catalogue looks at a part of it alone."""
+    wanted = settings.candidates
+    return wanted in ("cells", "tree") or (wanted == "auto" and items > LOOKED)
+
+
 def celled_from(settings: SearchSettings, items: int) -> int | None:
     """From how many vectors on a stored segment of a catalogue has cells; None: never."""
-    if settings.candidates == "cells":
-        return 1
-    return CELLED if settings.candidates == "auto" and items > LOOKED else None
+    if settings.candidates == "tree" or not looks_at_some(settings, items):
+        return None
+    return 1 if settings.candidates == "cells" else CELLED
 
 
 class Candidates(Protocol):
@@ -180,9 +186,8 @@ def candidates_of(
     settings: SearchSettings, tree: PrefixTree, vectors: Vectors | None, quantizer: Quantizer
 ) -> Candidates | None:
     """What a search looks at under its settings; None for everything."""
-    wanted = settings.candidates
-    if wanted == "all" or (wanted == "auto" and tree.n_items <= LOOKED):
+    if not looks_at_some(settings, tree.n_items):
         return None
-    if wanted != "tree" and vectors is not None and vectors.celled:
+    if settings.candidates != "tree" and vectors is not None and vectors.celled:
         return CellCandidates(tree, vectors, settings.reach or cells.usual_reach(tree.n_items))
     return TreeCandidates.of(tree, quantizer, settings.reach or tree_reach(tree.n_items))

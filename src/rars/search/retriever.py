@@ -33,7 +33,7 @@ from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.runs import Run
 from rars.search.beam import Begun, Guide, Paths, beam_search, host, items_of
-from rars.search.candidates import LOOKED, Candidates, CellCandidates, candidates_of
+from rars.search.candidates import Candidates, CellCandidates, candidates_of, looks_at_some
 from rars.search.evidence.languages import language_of
 from rars.search.evidence.parts import AskedOf, Weighed, weigh
 from rars.search.exact import exact_search
@@ -358,8 +358,7 @@ class Retriever:
     @property
     def _reaches(self) -> bool:
         """Whether dense evidence and prior look at a part of the catalogue alone."""
-        wanted = self.settings.candidates
-        return wanted in ("cells", "tree") or (wanted == "auto" and len(self) > LOOKED)
+        return looks_at_some(self.settings, len(self))
 
     @cached_property
     def near(self) -> Candidates | None:

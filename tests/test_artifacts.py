@@ -342,3 +342,10 @@ def test_damage_of_a_shared_file_is_not_sealed_anew(tmp_path):
         draft.link(tmp_path / "old", "large.npy")
     with pytest.raises(RarsError, match="has changed since it was written"):
         artifacts.opening(tmp_path / "new", kind=KIND)
+
+
+def test_a_file_called_manifest_in_a_part_is_a_file_like_any_other(tmp_path):
+    with artifacts.writing(tmp_path / "a", kind=KIND) as draft:
+        (draft.folder / "model").mkdir()
+        (draft.folder / "model/manifest.json").write_text('{"of": "somebody else"}')
+    assert artifacts.opening(tmp_path / "a", kind=KIND).folder == tmp_path / "a"

@@ -47,7 +47,7 @@ _PATIENCE = 5.0
 """Seconds a reader tries to hold a version; each failure means that a writer has just made a newer one."""
 _NONSENSE = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 """What reading raises where a file says what it cannot mean."""
-_drafts: set[Path] = set()
+_drafts: dict[Path, Draft] = {}
 """Folders this process is writing and nobody sees yet."""
 _numbers = itertools.count()
 
@@ -207,22 +207,22 @@ def writing(folder: Path, *, kind: str, manifest: str = "manifest.json") -> Iter
     ('items', [0, 1, 2])
     """
     folder = Path(os.path.realpath(places.target(folder, replaced=True)))
-    if any(draft in folder.parents for draft in _drafts):
-        with _inside(folder, kind, manifest) as part:
-            yield part
-        return
+    for parent in folder.parents:
+        if parent in _drafts:
+            with _inside(_drafts[parent], folder, kind, manifest) as part:
+                yield part
+            return
     place: Path | None = None
     claim: int | None = None
-    drafted: set[Path] = set()
+    drafted: Path | None = None
     made: list[Path] = []
     try:
         within = _goes_within(folder, kind, manifest)
         made = make_parents(folder)
         _sweep(folder)
         place, claim = _drafted(folder / ".draft" if within else folder)
-        drafted.add(place)
-        _drafts.add(place)
-        draft = Draft(place, {})
+        drafted, draft = place, Draft(place, {})
+        _drafts[place] = draft
         yield draft
         _seal(draft, kind, manifest)
         if within or not _renamed(place, folder):
@@ -238,16 +238,19 @@ def writing(folder: Path, *, kind: str, manifest: str = "manifest.json") -> Iter
         _fail(folder, error)
     finally:
         _let(claim)
-        _drafts.difference_update(drafted)
+        if drafted is not None:
+            _drafts.pop(drafted, None)
 
 
 @contextmanager
-def _inside(folder: Path, kind: str, manifest: str) -> Iterator[Draft]:
+def _inside(whole: Draft, folder: Path, kind: str, manifest: str) -> Iterator[Draft]:
     """A part of a folder that is being written: seen with it or not at all."""
     folder.mkdir(parents=True)
     draft = Draft(folder, {})
     yield draft
-    _seal(draft, kind, manifest)
+    below = folder.relative_to(whole.folder)
+    for name, facts in _seal(draft, kind, manifest).items():
+        whole.known[(below / name).as_posix()] = facts
 
 
 def opening(
@@ -584,16 +587,16 @@ def _remove_unheld(path: Path) -> None:
         os.close(claim)
 
 
-def _seal(draft: Draft, kind: str, manifest: str) -> None:
+def _seal(draft: Draft, kind: str, manifest: str) -> dict[str, Any]:
+    """Write the manifest of a draft; the digests of its files."""
     from rars import __version__
 
     files = {}
     folder = draft.folder
-    known = draft.known | _sealed_within(folder, manifest)
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         name = path.relative_to(folder).as_posix()
-        if name in known:
-            files[name] = known[name]
+        if name in draft.known:
+            files[name] = draft.known[name]
             continue
         with path.open("rb+") as stream:
             os.fsync(stream.fileno())
@@ -606,15 +609,7 @@ def _seal(draft: Draft, kind: str, manifest: str) -> None:
         "files": files,
     }
     write_json(folder / manifest, sealed)
-
-
-def _sealed_within(folder: Path, manifest: str) -> dict[str, Any]:
-    """The digests of files in parts of a folder that were written before it."""
-    return {
-        (inner.parent / name).relative_to(folder).as_posix(): facts
-        for inner in folder.glob(f"*/**/{manifest}")
-        for name, facts in _listed(read_json(inner), inner).items()
-    }
+    return files
 
 
 def _sync(folder: Path) -> None:

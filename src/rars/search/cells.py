@@ -5,7 +5,7 @@ each cell begins, in which direction it lies, and which rows a query looks at. I
 and which item a row is.
 
 Cells are those of k-means; the ones nearest to a query by direction come first (by q . centroid itself, cells
-that are wide would be passed over: found 2 points of recall less). With about 4 sqrt(n) cells, finding cells
+that are wide would be passed over: 1.5 points of recall less). With about 4 sqrt(n) cells, finding cells
 and scoring what lies in sixteen of them both cost sqrt(n), not the catalogue.
 """
 

@@ -76,6 +76,19 @@ def test_a_last_group_of_fewer_batches_is_a_whole_step(tmp_path):
     assert at == Position(step=4, epoch=2)
 
 
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_an_epoch_may_be_fewer_steps_than_there_are_batches(tmp_path, accumulate):
+    example = alike(queries=24)  # 6 batches of 4 queries
+    plan = plan_of(example, tmp_path, epochs=2, steps=2, accumulate=accumulate)
+    assert loop.train(model_of(example), plan) == Position(step=4, epoch=2)
+
+
+def test_a_recipe_without_steps_is_called_as_before():
+    """Numbers kept by the digest of a recipe are found again."""
+    assert "steps" not in LoopSettings().model_dump()
+    assert LoopSettings(steps=3).model_dump()["steps"] == 3
+
+
 def test_only_the_encoder_stack_and_heads_have_rates_of_their_own():
     example = Example(latent=False)
     own = family_model()

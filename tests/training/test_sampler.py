@@ -90,3 +90,15 @@ def test_pseudo_queries_are_drawn_from_the_rest_and_judged_ones_are_all_there():
 def test_a_batch_stays_near_its_budget_of_pairs():
     for batch in batches(DATA, ALL, pairs=40, seed=0, epoch=0):
         assert DATA.n_pairs[batch.queries].sum() < 40 + 9
+
+
+@pytest.mark.parametrize("batching", ["queries", "pairs"])
+@given(at_most=st.integers(1, 40))
+def test_fewer_batches_are_some_of_all_and_others_in_the_next_epoch(batching, at_most):
+    def listed(epoch, **rest):
+        found = batches(DATA, ALL, pairs=20, seed=0, epoch=epoch, batching=batching, **rest)
+        return [one.queries.tolist() for one in found]
+
+    for epoch in (0, 1):
+        assert listed(epoch, at_most=at_most) == listed(epoch)[:at_most]
+    assert listed(0, at_most=at_most) != listed(1, at_most=at_most)

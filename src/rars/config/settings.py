@@ -235,6 +235,8 @@ class LoopSettings(Section):
     """What a phase of training may set for itself."""
 
     epochs: PositiveInt = 300
+    steps: PositiveInt | None = Field(None, exclude_if=lambda given: given is None)
+    """An epoch ends after so many batches, drawn anew for each; left out, it takes every pair."""
     learning_rate: float = Field(5e-4, gt=0)
     encoder_learning_rate: float | None = Field(None, gt=0)
     head_factor: float = Field(1.0, gt=0)

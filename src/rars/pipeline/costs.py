@@ -65,6 +65,8 @@ def epoch(dataset: Dataset, recipe: Recipe) -> float:
     pairs = len(query) * loop.judged
     base = len(np.unique(query)) or dataset.n_items
     pairs += round(base * (loop.pseudo.share * _POSITIVES + loop.indexing.share))
+    if loop.steps is not None:
+        pairs = min(pairs, loop.steps * loop.accumulate * loop.pairs)
     return pairs / _PAIRS
 
 

@@ -302,14 +302,16 @@ class _Run:
         return at
 
     def _batches(self, epoch: int) -> list[Drawn]:
+        loop = self.plan.loop
         return batches(
             self.plan.data,
             self.plan.taken,
-            pairs=self.plan.loop.pairs,
+            pairs=loop.pairs,
             seed=self.plan.settings.seed,
             epoch=epoch,
             at_least=self.world,
-            batching=self.plan.loop.batching,
+            at_most=None if loop.steps is None else loop.steps * loop.accumulate,
+            batching=loop.batching,
         )
 
     def _mine(self, at: Position) -> None:

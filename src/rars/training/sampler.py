@@ -35,10 +35,12 @@ def batches(
     seed: int,
     epoch: int,
     at_least: int = 1,
+    at_most: int | None = None,
     batching: str = "queries",
 ) -> list[Drawn]:
     """The batches of one epoch, of about ``pairs`` relevant pairs and no fewer than ``at_least`` queries.
 
+    ``at_most``   so many batches, drawn from all; ``None``: all
     ``batching``  ``queries``: whole queries; ``pairs``: drawn pairs, every pair once an epoch
     """
     rng = np.random.default_rng([seed, epoch])
@@ -51,14 +53,14 @@ def batches(
             chosen.append(rng.choice(size, min(sample, size), replace=False) + start)
     queries = np.concatenate(chosen)
     if batching == "pairs":
-        return _of_pairs(data, queries, pairs, at_least, rng)
+        return _of_pairs(data, queries, pairs, at_least, rng)[:at_most]
     rng.shuffle(queries)
     queries = _bucketed(queries, data, pairs)
     count = data.n_pairs[queries]
     number = ((np.cumsum(count) - count) // pairs).astype(np.int64)
     cut = np.flatnonzero(np.diff(number)) + 1
     found = _merged(np.split(queries, cut), at_least)
-    return [Drawn(found[index]) for index in rng.permutation(len(found))]
+    return [Drawn(found[index]) for index in rng.permutation(len(found))[:at_most]]
 
 
 def _of_pairs(

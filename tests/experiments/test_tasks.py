@@ -36,8 +36,8 @@ def finish(folder, *results, steps=("model", "index")):
         seal_nothing(folder / "results", *name.split("-"))
 
 
-def run(folder, rules, identifiers="ids"):
-    text = Recipe.resolve("base", size="tiny").to_toml()
+def run(folder, rules, identifiers="ids", changes=()):
+    text = Recipe.resolve("base", size="tiny", changes=changes).to_toml()
     tasks.TASKS["run"](
         data="data", recipe=text, out=str(folder), identifiers=identifiers, rules=rules
     )
@@ -74,6 +74,14 @@ def test_a_model_without_an_index_is_not_finished_but_a_baseline_is(tmp_path, ca
     finish(tmp_path / "bm25", steps=("model",))
     run(tmp_path / "bm25", {"test": ["plain"]}, identifiers=None)
     assert called == [("evaluate", str(tmp_path / "bm25"), ["plain"], "test")]
+
+
+def test_a_run_that_chooses_weights_is_not_finished_before_it_has_them(tmp_path, called):
+    for steps, left in ((("model", "index"), ["train"]), (("model", "index", "weights"), [])):
+        finish(tmp_path / "run", steps=steps)
+        run(tmp_path / "run", {}, changes=["search.tune=true"])
+        assert [words[0] for words in called] == left
+        called.clear()
 
 
 def test_identifiers_are_learned_once(tmp_path, called):

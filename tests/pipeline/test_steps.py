@@ -161,6 +161,24 @@ def test_a_forced_index_that_was_killed_before_it_was_noted_is_not_made_twice(tr
     assert pipeline.index(run, force=True) > made  # and now it is asked for once more
 
 
+def test_a_recipe_may_ask_for_weights_of_its_own_choosing(home, shop, trained, tmp_path):
+    """They are chosen once, also where a process was killed before that was noted."""
+    assert not (trained.folder / "index" / "hybrid.json").exists()
+    asked = recipe("rars", "search.tune=true", "search.rule=hybrid")
+    run = train(shop, asked, tmp_path / "run", identifiers=trained.folder).run
+    chosen = run.folder / "index" / "hybrid.json"
+    before = chosen.read_bytes()
+    told = Told()
+    train(shop, asked, run.folder, tell=told)
+    assert "choosing weights" not in told.stages
+    manifest = run.manifest()
+    del manifest["steps"]["weights"]
+    (run.folder / "manifest.json").write_text(json.dumps(manifest))
+    train(shop, asked, run.folder, tell=told)
+    assert "choosing weights" in told.stages
+    assert json.loads(chosen.read_bytes())["settings"] == json.loads(before)["settings"]
+
+
 def _raise(error):
     raise error
 

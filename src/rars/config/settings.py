@@ -370,6 +370,8 @@ class SearchSettings(Choice):
     """Items that are looked at; left out, more of a larger catalogue."""
     vectors: Literal["float32", "float16", "int8"] = "float32"
     """How an index keeps the vectors of items: half and a quarter of the size, and rounded."""
+    tune: bool = Field(False, exclude_if=lambda given: not given)
+    """Choose the weights of the rule ``hybrid`` on validation queries once the catalogue is indexed."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -24,10 +24,12 @@ def identified(folder: Path) -> bool:
     return "identifiers" in steps(folder)
 
 
-def trained(folder: Path, *, generative: bool) -> bool:
-    """Whether the manifest says that everything a search needs is there."""
+def trained(folder: Path, *, generative: bool, tuned: bool = False) -> bool:
+    """Whether the manifest says that everything a search needs is there, ``tuned``: its weights too."""
     known = steps(folder)
-    return "index" in known if generative else bool(known)
+    if not generative:
+        return bool(known)
+    return "index" in known and ("weights" in known or not tuned)
 
 
 def results_of(folder: Path, split: str, rule: str) -> Path | None:

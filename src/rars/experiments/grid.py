@@ -42,7 +42,9 @@ class GridCell:
     @property
     def trained(self) -> bool:
         """Whether everything a search needs is there."""
-        return folders.trained(self.folder, generative=self.recipe.generative)
+        return folders.trained(
+            self.folder, generative=self.recipe.generative, tuned=self.recipe.search.tune
+        )
 
     @property
     def missing(self) -> list[str]:

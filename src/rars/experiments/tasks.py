@@ -40,8 +40,9 @@ def run(
 ) -> None:
     """Train a run and measure it under rules of each split; ``identifiers`` is a folder to take them from."""
     folder = Path(out)
-    if not folders.trained(folder, generative=identifiers is not None):
-        resolved = _kept(folder, recipe)
+    resolved = _kept(folder, recipe)
+    tuned = resolved.search.tune
+    if not folders.trained(folder, generative=identifiers is not None, tuned=tuned):
         pipeline.train(Dataset.load(data), resolved, out, identifiers=identifiers, tell=_LOG)
     for split, listed in rules.items():
         left = [rule for rule in listed if folders.results_of(folder, split, rule) is None]

@@ -15,7 +15,7 @@ from rars.pipeline.opening import answering
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.scale import INLINE, Engine
-from rars.search.index import build_index, current, is_current, pointer
+from rars.search.index import build_index, current, digests, is_current, pointer
 
 
 def index(
@@ -25,8 +25,18 @@ def index(
     engine: Engine = INLINE,
     tell: Tell = SILENT,
 ) -> str:
-    """The version that a run is searched through; made by ``engine``, unless it has one of its model."""
+    """The version that a run is searched through; made by ``engine``, unless it has one of its model.
+
+    Where the recipe says so (``search.tune``), the weights of ``hybrid`` are chosen for it.
+    """
     run = Run.of(run, generative=True)
+    version = _indexed(run, force, engine, tell)
+    if run.recipe().search.tune and not _tuned(run):
+        tune(run, tell=tell)
+    return version
+
+
+def _indexed(run: Run, force: bool, engine: Engine, tell: Tell) -> str:
     if not force and is_current(run) and "index" in run.manifest()["steps"]:
         return current(run)
     with locks.held(run.folder):
@@ -52,6 +62,13 @@ def _unrecorded(run: Run) -> bool:
     )
 
 
+def _tuned(run: Run) -> bool:
+    from rars.search.retriever import tuned_hybrid
+
+    chosen = tuned_hybrid(run, digests(run)["model"])
+    return chosen is not None and "weights" in run.manifest()["steps"]
+
+
 def tune(run: Run | str | Path, *, tell: Tell = SILENT) -> dict[str, Any]:
     """Choose the weights of the rule ``hybrid`` on validation queries, and keep them in the run."""
     from rars.search.retriever import Retriever
@@ -62,7 +79,9 @@ def tune(run: Run | str | Path, *, tell: Tell = SILENT) -> dict[str, Any]:
     if not len(dataset.positives("validation")[0]):
         tell.say("No judged validation queries: weights are chosen on queries made of item titles.")
     with locks.held(run.folder):
+        start = time.perf_counter()
         retriever = Retriever.load(run.folder)
         with answering(retriever), tell.stage("choosing weights") as advance:
             chosen = choose_hybrid(retriever, dataset, advance=advance)
+        run.record("weights", seconds=round(time.perf_counter() - start, 1))
     return chosen.model_dump(mode="json")

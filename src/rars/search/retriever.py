@@ -181,7 +181,7 @@ class Retriever:
             reader=QueryReader.of(ready, identifiers),
             index=index,
             settings=settings,
-            hybrid=tuned_hybrid(run, index) or _own(settings, "hybrid"),
+            hybrid=tuned_hybrid(run, index.meta["model"]) or _own(settings, "hybrid"),
             routes=routes,
             loose=loose,
             measure=measure_of(ready, index.tree),
@@ -675,13 +675,13 @@ def _own(settings: SearchSettings, rule: str) -> Any:
     return settings.own if settings.rule == rule else RULES[rule].settings()
 
 
-def tuned_hybrid(run: Run, index: IndexVersion) -> HybridSettings | None:
-    """The settings of ``hybrid`` chosen for this model, if any were."""
+def tuned_hybrid(run: Run, model: str) -> HybridSettings | None:
+    """The settings of ``hybrid`` chosen for a model (its digest), if any were."""
     path = home(run) / HYBRID
     if not path.exists():
         return None
     found = artifacts.read_json(path)
-    if not isinstance(found, dict) or found.get("model") != index.meta["model"]:
+    if not isinstance(found, dict) or found.get("model") != model:
         return None
     try:
         return HybridSettings.model_validate(found["settings"])

@@ -21,6 +21,7 @@ from rars.experiments.studies import (
     positives,
     practical,
     regime,
+    rivals,
     sensitivity,
 )
 
@@ -41,6 +42,7 @@ STUDIES: dict[str, Study] = {
     "claim": claim.STUDY,
     "regime": regime.STUDY,
     "practical": practical.STUDY,
+    "rivals": rivals.STUDY,
     "demo": demo.STUDY,
 }
 """In the order in which a reader of the paper meets them; those from ``learning-rate`` on are not in it."""

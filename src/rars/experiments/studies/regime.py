@@ -1,8 +1,10 @@
 """Base and RARS over the epochs of their training, and what one choice of regime changes for RARS and Base.
 
 Validation quality is measured twenty times on the way. One thing is changed at a time: what a batch is made
-of, where the tree head starts, how much its loss weighs, where gradients are clipped. ``--systems`` chooses
-among the lines; a test of the final checkpoints against RARS (or Base, for Base's lines) stands below.
+of, where the tree head starts, how much its loss weighs, where gradients are clipped; and, beyond the paper,
+what the head reads and pulls, which depths count, the tree loss before all others, soft targets on the
+decoder beside it. ``--systems`` chooses among the lines; the final checkpoints are tested against the same
+without that change.
 """
 
 from __future__ import annotations
@@ -28,15 +30,20 @@ from rars.experiments.results import Results
 
 UNCLIPPED = 1e9
 MEASUREMENTS = 20
+TREE = '{term="tree",weight=0.5}'
 
 
 @dataclass(frozen=True)
 class Line:
-    """One way to train: the recipe, what the figure calls it, and what is changed."""
+    """One way to train: the recipe, what the figure calls it, and what is changed.
+
+    ``against``  the line it is held against; the recipe as it is, if not said
+    """
 
     recipe: str
     label: str
     changes: tuple[str, ...] = ()
+    against: str = ""
 
 
 LINES = {
@@ -55,6 +62,27 @@ LINES = {
     "rars-clip": Line("rars", "RARS, clipped at 1", ("training.clip=1",)),
     "base-unclipped": Line("base", "Base, not clipped", (f"training.clip={UNCLIPPED:g}",)),
     "rars-unclipped": Line("rars", "RARS, not clipped", (f"training.clip={UNCLIPPED:g}",)),
+    "rars-tied": Line("rars", "RARS, tied head", ("objective.terms.tree.start=tied",)),
+    "rars-state": Line(
+        "rars", "RARS, head on the decoder's state", ("objective.terms.tree.state=decoder",)
+    ),
+    "rars-pull": Line("rars", "RARS, three tenths of the pull", ("objective.terms.tree.pull=0.3",)),
+    "rars-depths": Line(
+        "rars", "RARS, first two depths alone", ("objective.terms.tree.depths=[1,1,0,0]",)
+    ),
+    "rars-first": Line(
+        "rars",
+        "RARS, tree loss first",
+        ('training.phases=[{name="tree",epochs=3,terms=[{term="tree"}]},{name="all"}]',),
+    ),
+    "grouped": Line("grouped", "grouped targets", against="base"),
+    "rars-grouped": Line(
+        "grouped", "RARS, grouped targets", (f"objective.terms.tree={TREE}",), against="grouped"
+    ),
+    "soft": Line("decoder-soft", "soft targets on the decoder", against="base"),
+    "rars-soft": Line(
+        "decoder-soft", "RARS and soft targets", (f"objective.terms.tree={TREE}",), against="soft"
+    ),
 }
 
 
@@ -70,15 +98,14 @@ def conditions(setting: Setting) -> list[Condition]:
 
 
 def contrasts(setting: Setting) -> list[Contrast]:
-    """Each line minus its recipe as it is, and RARS minus Base."""
+    """Each line minus what it is held against, and RARS minus Base."""
     listed = {one.key: one for one in conditions(setting)}
     made: list[Contrast] = []
-    if listed.keys() >= {"base", "rars"}:
-        made += against(listed["base"], [listed["rars"]], rules=("ar",), measures=PRIMARY)
-    for name in ("base", "rars"):
-        others = [one for key, one in listed.items() if LINES[key].recipe == name and key != name]
-        if name in listed:
-            made += against(listed[name], others, rules=("ar",), measures=PRIMARY)
+    for key, one in listed.items():
+        line = LINES[key]
+        other = "base" if key == "rars" else line.against or line.recipe
+        if other != key and other in listed:
+            made += against(listed[other], [one], rules=("ar",), measures=PRIMARY)
     return made
 
 

@@ -16,6 +16,7 @@ FLOORS = [
     "arrays",
     "progress",
     "places",
+    "checked",
     "artifacts",
     "locks",
     "scale",

@@ -36,7 +36,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from rars import places
+from rars import checked, places
 from rars.errors import RarsError
 
 FORMAT = 1
@@ -70,6 +70,11 @@ class Artifact:
     meta: Mapping[str, Any]
     digest: str
     hold: Hold | None = None
+    files: tuple[str, ...] = ()
+
+    def mark(self, what: str) -> str | None:
+        """What ``rars.checked`` knows this folder by, as it is now, and what was found of it."""
+        return checked.mark(self.folder, self.files, what)
 
     def array(self, name: str, *, mmap: bool = True) -> npt.NDArray[Any]:
         """Open ``NAME.npy``, memory-mapped read-only unless ``mmap`` is off."""
@@ -256,7 +261,10 @@ def _inside(whole: Draft, folder: Path, kind: str, manifest: str) -> Iterator[Dr
 def opening(
     folder: Path, *, kind: str, manifest: str = "manifest.json", verify: bool = True
 ) -> Artifact:
-    """Open a folder that ``writing`` made, checking its kind and (``verify``) every file's digest."""
+    """Open a folder that ``writing`` made, checking its kind and (``verify``) every file's digest.
+
+    A large folder whose digests were right before is not read again as long as nobody touches it.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise RarsError(f"{folder} does not exist; expected the folder of a {kind}.")
@@ -269,17 +277,23 @@ def opening(
         raise RarsError(f"{home / manifest} describes {found!r}, not a {kind}.")
     if sealed.get("format") != FORMAT:
         raise RarsError(f"{home / manifest} has format {sealed.get('format')}, not {FORMAT}.")
-    for name, expected in _listed(sealed, home / manifest).items():
+    files = _listed(sealed, home / manifest)
+    for name, expected in files.items():
         path = home / name
         if not path.exists():
             raise RarsError(f"{path} is missing, though {manifest} lists it.")
         if path.stat().st_size != expected["bytes"]:
             raise RarsError(f"{path} has {path.stat().st_size} bytes, not {expected['bytes']}.")
-        if verify and digest_file(path) != expected["sha256"]:
-            raise RarsError(f"{path} has changed since it was written: its digest does not match.")
-    return Artifact(
-        home, _Meta(sealed["meta"], home / manifest), digest_json(sealed["files"]), hold
-    )
+    facts = _Meta(sealed["meta"], home / manifest)
+    found = Artifact(home, facts, digest_json(sealed["files"]), hold, (*files, manifest))
+    if verify and not checked.known(mark := found.mark("digests")):
+        for name, expected in files.items():
+            if digest_file(home / name) != expected["sha256"]:
+                raise RarsError(
+                    f"{home / name} has changed since it was written: its digest does not match."
+                )
+        checked.remember(mark)
+    return found
 
 
 def current(folder: Path) -> Path:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rars import artifacts, locks
+from rars import artifacts, checked, locks
 from rars.arrays import Bools, Ints, Points
 from rars.config import SearchSettings
 from rars.data import Dataset, Judgments
@@ -99,8 +99,9 @@ class IndexVersion:
                 judged=JudgedQueries.load(artifact),
                 hold=artifact.hold,
             )
-            if verify:
+            if verify and not checked.known(mark := artifact.mark("index")):
                 version._check()
+                checked.remember(mark)
         return version
 
     def _check(self) -> None:

@@ -23,7 +23,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64)
 class Metrics:
     """The series of one server, or of one replica of it."""
 
-    def __init__(self, replica: int | None = None) -> None:
+    def __init__(self, replica: int | str | None = None) -> None:
         self._replica = replica
         self.registry = CollectorRegistry()
         r = self.registry

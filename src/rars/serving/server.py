@@ -31,7 +31,7 @@ from rars.serving.replicas import supervise
 from rars.serving.settings import Settings
 from rars.serving.systems import Systems
 
-_TURN = 0.001
+TURN = 0.001
 """Seconds after which the searching thread lets the others have a turn; Python's own 5 ms are long here."""
 
 
@@ -49,6 +49,11 @@ def serve(
             f"--host {settings.host} can be reached from other machines: give --keys, a file made by "
             "rars keys, or leave --host out."
         )
+    if settings.engine == "ray":
+        from rars.serving.on_ray import serve_on_ray
+
+        serve_on_ray(named, settings, ready=ready)
+        return
     with bound(settings) as door:
         answers = partial(_at, door, ready)
         if settings.replicas > 1:
@@ -73,7 +78,7 @@ def serve_on(
     """Serve runs on a bound socket; ``replica`` is the number among those that share it."""
     keys = Keys() if settings.keys is None else Keys.read(settings.keys)
     torch.set_num_threads(settings.threads)
-    sys.setswitchinterval(_TURN)
+    sys.setswitchinterval(TURN)
     systems = Systems.open(named, narrow=settings.narrow, keep=settings.open_versions, tell=tell)
     engine = Engine(systems, settings, Metrics(replica))
     server = Server(engine, settings, keys)

@@ -14,6 +14,7 @@ from typing import Any
 from rars.errors import RarsError
 
 PREFIX = "RARS_SERVE_"
+ENGINES = ("local", "ray")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -35,6 +36,7 @@ class Settings:
     cors: tuple[str, ...] = _set((), "An origin whose pages may call the API; may be repeated.")
     threads: int = _set(1, "Threads of one search.", 1, 1_024)
     replicas: int = _set(1, "Processes that answer, behind one port.", 1, 1_024)
+    engine: str = _set("local", "Where they are: local (this machine), or ray (a cluster).")
     batch_rows: int = _set(3_200, "Beam rows (queries x width) that are searched together.", 1)
     wait_ms: float = _set(2.0, "How long a query waits for others.", 0, 1_000)
     queue_rows: int = _set(51_200, "Beam rows that may wait.", 1)
@@ -60,6 +62,8 @@ class Settings:
             if (least is not None and not value >= least) or (most is not None and value > most):
                 end = f"at least {least}" if most is None else f"between {least} and {most}"
                 raise RarsError(f"{option(one.name)} must be {end}, not {value}.")
+        if self.engine not in ENGINES:
+            raise RarsError(f"--engine {self.engine!r} is unknown; choose {' or '.join(ENGINES)}.")
         if self.replicas > 1 and not self.poll_seconds:
             raise RarsError(
                 "--poll-seconds 0 would leave all replicas but one on the old version after a change; "

@@ -101,6 +101,17 @@ class Opened:
         }
 
 
+def named_runs(named: Sequence[str]) -> tuple[dict[str, str], list[Run]]:
+    """What each name means, and the runs among them; what is no run is refused before anything is opened."""
+    folders = dict(map(_split, named))
+    if len(folders) < len(named):
+        raise RarsError("Two systems have the same name; give them others: NAME=RUN.")
+    runs = [Run.open(folder) for folder in folders.values() if not is_short(folder)]
+    if not runs:
+        raise RarsError("Name at least one run folder: it says which dataset to search.")
+    return folders, runs
+
+
 class Systems:
     """All systems of a server; the first is the one asked unless another is named."""
 
@@ -124,12 +135,7 @@ class Systems:
         tell: Tell = SILENT,
     ) -> Systems:
         """Open runs (``runs/demo``, ``name=runs/demo``), and systems made on the spot (``bm25``)."""
-        folders = dict(map(_split, named))
-        if len(folders) < len(named):
-            raise RarsError("Two systems have the same name; give them others: NAME=RUN.")
-        runs = [Run.open(folder) for folder in folders.values() if not is_short(folder)]
-        if not runs:
-            raise RarsError("Name at least one run folder: it says which dataset to search.")
+        folders, runs = named_runs(named)
         holds, opened = [], []
         for name, folder in folders.items():
             where: str | Path = folder

@@ -46,6 +46,23 @@ def distinct(values: Ints) -> Ints:
     return found[first]
 
 
+def lower_bounds(values: Ints, low: Ints, high: Ints, wanted: Ints) -> Ints:
+    """For each wanted number the first place from ``low`` to ``high`` whose value is not less, or ``high``.
+
+    Values are sorted between each pair of bounds, which may be another for each.
+
+    >>> lower_bounds(np.array([1, 5, 9, 2, 4]), np.array([0, 3, 3]), np.array([3, 5, 5]), np.array([6, 1, 9]))
+    array([2, 3, 5])
+    """
+    low, high = low.copy(), high.copy()
+    while (left := np.flatnonzero(low < high)).size:
+        middle = (low[left] + high[left]) // 2
+        less = values[middle] < wanted[left]
+        low[left[less]] = middle[less] + 1
+        high[left[~less]] = middle[~less]
+    return low
+
+
 def run_starts(*keys: Ints) -> npt.NDArray[np.intp]:
     """Where each run of equal rows begins, in rows that are already sorted.
 

@@ -67,17 +67,17 @@ def carry_postings(
 ) -> tuple[Words, Postings]:
     """The same after a change: ``origin`` is each item's row in the old catalogue, or ``NEW``."""
     words, keys = PostingsBuilder(), PostingsBuilder()
-    count = _checked(dataset, tree)
-    kept = np.flatnonzero(origin != NEW)
-    row_of = np.full(old.tree.n_items, NEW, dtype=np.int32)
-    row_of[old.tree.positions[origin[kept]]] = kept
-    words.carry(old.words.postings, row_of)
-    keys.carry(old.keys, row_of)
-    lengths = np.zeros(count, dtype=np.int32)
-    lengths[kept] = old.words.lengths[old.tree.positions[origin[kept]]]
-    new = np.flatnonzero(origin == NEW).astype(np.int32)
+    lengths = np.zeros(_checked(dataset, tree), dtype=np.int32)
+    kept, new = np.flatnonzero(origin != NEW), np.flatnonzero(origin == NEW).astype(np.int32)
+    before = old.tree.positions[origin[kept]]
+    to = np.full(old.tree.n_items, NEW, dtype=np.int32)
+    to[before] = tree.positions[kept]
+    lengths[kept] = old.words.lengths[before]
     read_items(dataset.item_store, extractors, new, words, keys, lengths, advance).warn()
-    return Words(words.finish(tree.positions), lengths[tree.order]), keys.finish(tree.positions)
+    return (
+        Words(old.words.postings.changed(to, words.finish(tree.positions)), lengths[tree.order]),
+        old.keys.changed(to, keys.finish(tree.positions)),
+    )
 
 
 def read_through(

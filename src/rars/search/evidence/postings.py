@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rars.arrays import Ints
 from rars.artifacts import Artifact, Draft
 from rars.search.evidence.terms import MISSING, Terms
-from rars.tree.sorting import run_starts
+from rars.tree.sorting import lower_bounds, run_starts, stable_order
 
 Positions = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.uint8]
@@ -80,6 +82,48 @@ class Postings:
         )
         return cls(Terms(text, ends), starts, positions, counts)
 
+    def changed(self, to: Positions, new: Postings) -> Postings:
+        """The postings of a changed catalogue, as if they had been made anew.
+
+        ``to`` (items,) is where an item stands now, negative for one that is gone; where those that stay keep
+        their order, nothing is sorted. ``new`` are the postings of new items.
+        """
+        positions, counts, sizes = to[self.positions], np.asarray(self.counts), np.diff(self.starts)
+        known = self.terms.array()
+        stays = positions >= 0
+        if not stays.all():
+            some = np.flatnonzero(sizes)
+            sizes[some] = np.add.reduceat(stays, self.starts[some], dtype=np.int64)
+            positions, counts = positions[stays], counts[stays]
+            # Terms that no item has any more are forgotten, as if they had never been read.
+            known, sizes = known.filter(pa.array(sizes > 0)), sizes[sizes > 0]
+        if not (np.diff(to[to >= 0]) > 0).all():
+            order = stable_order(np.repeat(np.arange(len(sizes)), sizes), positions)
+            positions, counts = positions[order], counts[order]
+        terms, old_number, new_number = _merged(known, new.terms.array())
+        begins, old_sizes = np.zeros((2, len(terms)), dtype=np.int64)
+        begins[old_number], old_sizes[old_number] = np.cumsum(sizes) - sizes, sizes
+        new_sizes = np.zeros(len(terms), dtype=np.int64)
+        new_sizes[new_number] = np.diff(new.starts)
+        starts = np.concatenate([[0], np.cumsum(old_sizes + new_sizes)])
+        # A new posting stands behind the old ones before it and the new ones before it.
+        number = np.repeat(new_number, np.diff(new.starts))
+        low = begins[number]
+        before = lower_bounds(positions, low, low + old_sizes[number], new.positions) - low
+        among = np.arange(len(number)) - np.repeat(new.starts[:-1], np.diff(new.starts))
+        place = starts[number] + before + among
+        old = np.ones(int(starts[-1]), dtype=bool)
+        old[place] = False
+
+        def together(ours: Any, theirs: Any) -> Any:
+            found = np.empty(len(old), dtype=theirs.dtype)
+            found[old], found[place] = ours, theirs
+            return found
+
+        return Postings(
+            terms, starts, together(positions, new.positions), together(counts, new.counts)
+        )
+
     def fits(self, items: int) -> bool:
         """Whether stored arrays fit together and name none but these items."""
         ends, arrays = self.terms.ends, (self.starts, self.positions, self.terms.ends)
@@ -93,6 +137,18 @@ class Postings:
             and int(self.positions.min(initial=0)) >= 0
             and int(self.positions.max(initial=-1)) < items
         )
+
+
+def _merged(ours: pa.Array, theirs: pa.Array) -> tuple[Terms, Ints, Ints]:
+    """The terms of two dictionaries, and the number that each term of either has among them."""
+    places = pc.index_in(theirs, ours)
+    fresh = theirs.filter(pc.is_null(places))
+    every = pa.concat_arrays([ours, fresh])
+    rank = np.empty(len(every), dtype=np.int64)
+    rank[pc.sort_indices(every).to_numpy()] = np.arange(len(every))
+    number = rank[pc.fill_null(places, 0).to_numpy(zero_copy_only=False)]
+    number[pc.is_null(places).to_numpy(zero_copy_only=False)] = rank[len(ours) :]
+    return Terms.of(every), rank[: len(ours)], number
 
 
 def _rises(ends: npt.NDArray[np.int64], last: int) -> bool:
@@ -121,24 +177,12 @@ class PostingsBuilder:
         counts = np.diff(np.append(first, len(pairs)))
         self._counts.append(np.minimum(counts, _MOST).astype(np.uint8))
 
-    def carry(self, postings: Postings, row_of: npt.NDArray[np.int32]) -> None:
-        """Add finished postings again; ``row_of`` gives each old position its new row, or a negative one."""
-        row = row_of[postings.positions]
-        stays = row >= 0
-        code = np.repeat(np.arange(len(postings.terms), dtype=np.int32), np.diff(postings.starts))
-        # Terms that no item has any more are forgotten, as if they had never been read.
-        used, among = np.unique(code[stays], return_inverse=True)
-        self._terms.append(postings.terms.array().take(pa.array(used)))
-        self._codes.append(among.astype(np.int32))
-        self._rows.append(row[stays])
-        self._counts.append(np.asarray(postings.counts)[stays])
-
     def finish(self, positions: Positions) -> Postings:
         """The postings; ``positions`` says where each catalogue row stands in SID order."""
         terms = Terms.of(pa.chunked_array(self._terms, pa.large_string()))
         known = terms.array()
         # One 64-bit number a posting (term, position, count): a single sort puts all in place.
-        bits = 8 + max(len(positions), 1).bit_length()
+        bits = 8 + int(positions.max(initial=1)).bit_length()
         keys = np.empty(sum(map(len, self._codes)), dtype=np.int64)
         low = 0
         for names, code, row, count in zip(

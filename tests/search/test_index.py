@@ -154,13 +154,13 @@ def test_added_items_equal_items_that_were_there_from_the_start(run, tmp_path):
     # Evidence, vectors and tree of the changed version are those of one made in one go.
     catalog.add_items(Run.open(run), write(tmp_path / "new.jsonl", NEW))
     index = IndexVersion.load(Run.open(run))
-    items = pq.read_table(index.folder / "items.parquet")
+    items = index.items.source.read()
     assert items["id"].to_pylist()[-2:] == ["N1", "N2"]
     assert index.items.ids.equals(items["id"].combine_chunks())
     from rars.search.evidence import EvidenceIndex
     from rars.search.index import as_dataset
 
-    fresh = EvidenceIndex.build(as_dataset(index.folder, index.items.ids), index.tree)
+    fresh = EvidenceIndex.build(as_dataset(index.items.source, index.items.ids), index.tree)
     for text in (*TEXTS, "zyxquor theremin"):
         np.testing.assert_allclose(fresh.bm25(text).dense(), index.evidence.bm25(text).dense())
     retriever = Retriever.load(run)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from rars.search.store import ItemStore
+from rars import artifacts
+from rars.search.store import ItemStore, save_changed, save_first
 
+SCHEMA = pa.schema([("id", pa.string()), ("title", pa.string())])
 GOOD = pa.array(["red mug", "blue mug", "jug"])
 
 
@@ -51,3 +58,101 @@ def test_showing_items_does_not_import_pandas(tmp_path):
     )
     line = [sys.executable, "-c", code, str(tmp_path / "shown.arrow")]
     assert subprocess.run(line, check=False).returncode == 0
+
+
+# -- segments -------------------------------------------------------------------------------------
+
+ROW = st.fixed_dictionaries({"title": st.sampled_from(["mug", "jug", "照明", ""])})
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    first=st.lists(ROW, min_size=1, max_size=6),
+    steps=st.lists(st.tuples(st.integers(0, 2**20), st.lists(ROW, max_size=4)), max_size=5),
+)
+def test_any_changes_leave_what_a_plain_list_has(first, steps, tmp_path_factory):
+    """Whatever goes and comes, in however many files the items are."""
+    home = tmp_path_factory.mktemp("store")
+    plain = [{"id": f"a{n}", **row} for n, row in enumerate(first)]
+    pq.write_table(pa.Table.from_pylist(plain, schema=SCHEMA), home / "items.parquet")
+    with artifacts.writing(home / "v0", kind="catalogue") as draft:
+        save_first(draft, home / "items.parquet")
+    for step, (bits, rows) in enumerate(steps):
+        old = artifacts.opening(home / f"v{step}", kind="catalogue")
+        keep = np.array([not bits >> n & 1 for n in range(len(plain))])
+        new = [{"id": f"{step}-{n}", **row} for n, row in enumerate(rows)]
+        if not keep.any() and not new:
+            keep[0] = True
+        with artifacts.writing(home / f"v{step + 1}", kind="catalogue") as draft:
+            table = pa.Table.from_pylist(new, schema=SCHEMA)
+            given_keep = None if keep.all() else keep
+            store = ItemStore.load(old)
+            save_changed(draft, f"-{step + 1:06d}", store, old.folder, given_keep, table)
+        plain = [row for row, stays in zip(plain, keep, strict=True) if stays] + new
+        artifact = artifacts.opening(home / f"v{step + 1}", kind="catalogue")
+        found = ItemStore.load(artifact)
+        found.check()
+        assert found.source.read(["id", "title"]).to_pylist() == plain
+        assert found.ids.to_pylist() == [row["id"] for row in plain]
+        order = np.random.default_rng(step).permutation(len(plain))
+        shown = [(row["id"], row["title"]) for row in found.take(order)]
+        assert shown == [(plain[n]["id"], plain[n]["title"]) for n in order]
+        assert len(found) == len(found.columns) == len(found.paths()) == len(plain)
+
+
+@pytest.fixture
+def versions(tmp_path):
+    """A catalogue of six, and the same without its second item and with another one."""
+    rows = [{"id": f"a{n}", "title": "mug"} for n in range(6)]
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), tmp_path / "items.parquet")
+    with artifacts.writing(tmp_path / "v1", kind="catalogue") as draft:
+        save_first(draft, tmp_path / "items.parquet")
+    change(tmp_path, 1, np.arange(6) != 1, [{"id": "b", "title": "jug"}])
+    return tmp_path
+
+
+def change(home, number, keep, rows):
+    old = artifacts.opening(home / f"v{number}", kind="catalogue")
+    with artifacts.writing(home / f"v{number + 1}", kind="catalogue") as draft:
+        new = pa.Table.from_pylist(rows, schema=SCHEMA)
+        save_changed(draft, f"-{number + 1:06d}", ItemStore.load(old), old.folder, keep, new)
+
+
+def test_files_of_items_that_stay_are_shared(versions):
+    names = {path.name for path in (versions / "v2").iterdir()}
+    own = {"items-000002.parquet", "shown-000002.arrow", "item-rows.npy", "manifest.json"}
+    assert names == own | {"items.parquet", "shown.arrow"}
+    for name in ("items.parquet", "shown.arrow"):
+        assert (versions / "v2" / name).samefile(versions / "v1" / name)
+
+
+def test_files_of_which_little_is_left_are_written_anew(versions):
+    change(versions, 2, np.array([True, False, False, False, False, True]), [])
+    assert {path.name for path in (versions / "v3").iterdir()} == {
+        *("items-000003.parquet", "shown-000003.arrow", "manifest.json")
+    }
+    kept = ItemStore.load(artifacts.opening(versions / "v3", kind="catalogue"))
+    assert kept.ids.to_pylist() == ["a0", "b"]
+
+
+def test_files_that_have_become_many_are_written_anew(versions):
+    for number in range(2, 20):
+        change(versions, number, None, [{"id": f"c{number}", "title": "lamp"}])
+        store = ItemStore.load(artifacts.opening(versions / f"v{number + 1}", kind="catalogue"))
+        assert len(store.ends) <= 16
+    assert len(store) == 6 + 18
+
+
+@pytest.mark.parametrize("ends", [[], ["/etc/x"], ["-1"], ["../v1"], [3]])
+def test_files_that_are_not_its_own_are_not_opened(versions, ends):
+    artifact = artifacts.opening(versions / "v2", kind="catalogue")
+    artifact = replace(artifact, meta={**artifact.meta, "items-in": ends})
+    with pytest.raises((ValueError, TypeError)):
+        ItemStore.load(artifact)
+
+
+@pytest.mark.parametrize("rows", [[0, 2, 3, 4, 5, 7], [0, 0, 2, 3, 4, 5], [-1, 1, 2, 3, 4, 5]])
+def test_rows_that_there_are_not_are_refused(versions, rows):
+    store = ItemStore.load(artifacts.opening(versions / "v2", kind="catalogue"))
+    with pytest.raises(ValueError, match="its items are not rows of what it shows"):
+        replace(store, rows=np.array(rows, dtype=np.int32)).check()

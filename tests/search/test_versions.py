@@ -6,8 +6,6 @@ import json
 import subprocess
 import sys
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from rars.errors import RarsError
@@ -33,9 +31,12 @@ def changed(run):
 
 
 def rows_of(run, version):
-    table = pq.read_table(home(Run.open(run)) / version / "items.parquet")
-    codes = np.load(home(Run.open(run)) / version / "codes.npy").tolist()
-    return {row["id"]: (row, code) for row, code in zip(table.to_pylist(), codes, strict=True)}
+    index = IndexVersion.load(Run.open(run), version)
+    table = index.items.source.read()
+    return {
+        row["id"]: (row, code)
+        for row, code in zip(table.to_pylist(), index.codes.tolist(), strict=True)
+    }
 
 
 @pytest.mark.parametrize(

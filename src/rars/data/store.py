@@ -1,4 +1,4 @@
-"""Columns of one table, wherever they are: a Parquet file or an Arrow table, all rows or some.
+"""Columns of one table, wherever they are: Parquet files or an Arrow table, all rows or some.
 
 Owns: reading columns by name, choosing rows without touching a text, and blocks of rows for catalogues that
 are larger than memory. Ignores what the columns mean. A column of the fixed schema that the table lacks reads
@@ -31,13 +31,16 @@ BLOCK = 65_536
 class Columns:
     """A table that is read when asked: ``rows`` (sorted) are those it has of its source, None is all.
 
+    A source of several files has the rows of the first, then those of the second, and so on; the columns are
+    those of the first.
+
     >>> mugs = pa.table({"id": ["a", "b", "c"], "price": [1, 2, 3]})
     >>> fixed = pa.schema([("id", pa.string()), ("brand", pa.string())])
     >>> Columns(mugs, fixed).chosen(np.array([0, 2])).read(["price", "brand"]).to_pydict()
     {'price': [1, 3], 'brand': [None, None]}
     """
 
-    source: Path | pa.Table
+    source: Path | tuple[Path, ...] | pa.Table
     fixed: pa.Schema
     rows: Rows | None = None
 
@@ -68,10 +71,7 @@ class Columns:
             return pa.concat_tables(parts) if parts else self._completed(self._none(present), names)
         if isinstance(self.source, pa.Table):
             return self._completed(self.source.select(present), names)
-        with _readable(self.source):
-            table = pq.read_table(self.source, columns=present, memory_map=True)
-            table.validate(full=True)  # Parquet does not look whether texts are texts
-        return self._completed(table, names)
+        return self._completed(pa.concat_tables(_read(one, present) for one in self._files), names)
 
     def blocks(
         self, columns: Sequence[str] | None = None, wanted: Rows | None = None, size: int = BLOCK
@@ -92,15 +92,19 @@ class Columns:
     def _types(self) -> pa.Schema:
         if isinstance(self.source, pa.Table):
             return self.source.schema
-        with _readable(self.source):
-            return pq.read_schema(self.source)
+        with _readable(self._files[0]):
+            return pq.read_schema(self._files[0])
 
     @cached_property
     def _count(self) -> int:
         if isinstance(self.source, pa.Table):
             return int(self.source.num_rows)
-        with _readable(self.source):
-            return int(pq.read_metadata(self.source).num_rows)
+        return sum(map(_rows_of, self._files))
+
+    @property
+    def _files(self) -> tuple[Path, ...]:
+        assert not isinstance(self.source, pa.Table)
+        return (self.source,) if isinstance(self.source, Path) else self.source
 
     def _asked(self, columns: Sequence[str] | None) -> tuple[list[str], list[str]]:
         """The names asked for, and what to read for them: at least one column, to know the rows."""
@@ -108,7 +112,7 @@ class Columns:
         known = {*self.names, *self.fixed.names}
         for name in names:
             if name not in known:
-                where = self.source if isinstance(self.source, Path) else "The table"
+                where = "The table" if isinstance(self.source, pa.Table) else self._files[0]
                 raise RarsError(
                     f"{where} has no column {name!r}; its columns are {some(self.names)}."
                 )
@@ -128,17 +132,13 @@ class Columns:
             for start in range(0, table.num_rows, size):
                 yield start, table.slice(start, size)
             return
-        with _readable(self.source), pq.ParquetFile(self.source, memory_map=True) as file:
-            start = 0
-            for group in range(file.num_row_groups):
-                stop = start + file.metadata.row_group(group).num_rows
-                low, high = np.searchsorted(places, [start, stop])
-                if low < high:  # the others are not even read
-                    for batch in file.iter_batches(size, row_groups=[group], columns=present):
-                        batch.validate(full=True)
-                        yield start, pa.Table.from_batches([batch])
-                        start += batch.num_rows
-                start = stop
+        first = 0
+        for path in self._files:
+            count = _rows_of(path)
+            low, high = np.searchsorted(places, [first, first + count])
+            for start, batch in _batches(path, present, places[low:high] - first, size):
+                yield first + start, batch
+            first += count
 
     def _completed(self, table: pa.Table, names: list[str]) -> pa.Table:
         """The named columns, null where the table lacks them."""
@@ -156,6 +156,35 @@ class Columns:
             for name in names
         ]
         return pa.table(columns, schema=pa.schema(fields))
+
+
+def _read(path: Path, columns: list[str]) -> pa.Table:
+    with _readable(path):
+        table = pq.read_table(path, columns=columns, memory_map=True)
+        table.validate(full=True)  # Parquet does not look whether texts are texts
+        return table
+
+
+def _rows_of(path: Path) -> int:
+    with _readable(path):
+        return int(pq.read_metadata(path).num_rows)
+
+
+def _batches(
+    path: Path, columns: list[str], places: Rows, size: int
+) -> Iterator[tuple[int, pa.Table]]:
+    """The same of one file; groups of rows that hold no wanted place are not even read."""
+    with _readable(path), pq.ParquetFile(path, memory_map=True) as file:
+        start = 0
+        for group in range(file.num_row_groups):
+            stop = start + file.metadata.row_group(group).num_rows
+            low, high = np.searchsorted(places, [start, stop])
+            if low < high:
+                for batch in file.iter_batches(size, row_groups=[group], columns=columns):
+                    batch.validate(full=True)
+                    yield start, pa.Table.from_batches([batch])
+                    start += batch.num_rows
+            start = stop
 
 
 @contextmanager

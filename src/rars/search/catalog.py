@@ -37,7 +37,6 @@ from rars.search.index import (
     versions,
     write_version,
 )
-from rars.search.store import ITEM_FILE
 from rars.tree.categories import NONE, CategoryTree
 
 KEPT = 10
@@ -187,7 +186,6 @@ def changed(
         action=action,
         identifiers=identifiers,
         categories=_categorised(old.categories, stays, new),
-        items=old.folder / ITEM_FILE,
         vectors=vectors if old.vectors is not None else None,
         keep=keep,
         new=new,

@@ -18,7 +18,6 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from rars import locks
 from rars.data.importing import items_of
@@ -30,7 +29,7 @@ from rars.progress import Advance
 from rars.runs import Run
 from rars.search.catalog import changed
 from rars.search.index import IndexVersion
-from rars.search.store import ITEM_FILE, conformed
+from rars.search.store import conformed
 
 Status = Literal["added", "updated", "removed", "refused", "not applied"]
 
@@ -192,7 +191,8 @@ class _Batch:
                 goes.append(at)
             else:
                 problems[at] = f"there is no item {quoted(name)} to remove"
-        schema = pq.read_schema(old.folder / ITEM_FILE)
+        assert old.items.source is not None
+        schema = old.items.source.types
         tables = _read([(at, rows[at]) for at in comes], schema, problems)
         comes = [at for at in comes if at not in problems]
         statuses = []

@@ -24,6 +24,8 @@ from rars import artifacts, checked, locks
 from rars.arrays import Bools, Ints, Points
 from rars.config import SearchSettings
 from rars.data import Dataset, Judgments
+from rars.data.schema import ITEMS
+from rars.data.store import Columns
 from rars.errors import RarsError
 from rars.identifiers import Identifiers, item_vectors
 from rars.model import saving
@@ -36,7 +38,7 @@ from rars.search.evidence.index import default_extractors
 from rars.search.evidence.neighbours import JudgedQueries
 from rars.search.evidence.sharding import shard_rows, write_evidence
 from rars.search.query_reader import QueryReader
-from rars.search.store import ITEM_FILE, ItemStore, write_items, write_shown
+from rars.search.store import ItemStore, columns_in, save_changed, save_first
 from rars.search.vectors import Vectors, save_vectors
 from rars.tree import PrefixTree
 from rars.tree.categories import CategoryTree
@@ -94,7 +96,7 @@ class IndexVersion:
                 tree=tree,
                 categories=_load_categories(artifact),
                 evidence=EvidenceIndex.load(folder / "evidence", tree, verify=False),
-                items=ItemStore.open(folder),
+                items=ItemStore.load(artifact),
                 vectors=Vectors.load(artifact),
                 judged=JudgedQueries.load(artifact),
                 hold=artifact.hold,
@@ -205,21 +207,22 @@ def next_version(run: Run) -> str:
 class Change:
     """What a new version is made of.
 
-    ``items``    an item file, of which the rows ``keep`` stay (None: all), and ``new`` ones follow
+    ``items``    the item file of a first version
     ``vectors``  of the new items; None where the run keeps none
     ``judged``   training queries, of a first version that has any; later ones keep theirs
-    ``old``      the version that this one follows, if any
+    ``old``      the version that this one follows, of which the rows ``keep`` stay (None: all)
+    ``new``      items that follow those
     """
 
     action: str
     identifiers: Identifiers
     categories: CategoryTree | None
-    items: Path
     vectors: Points | None
+    items: Path | None = None
+    judged: JudgedQueries | None = None
+    old: IndexVersion | None = None
     keep: Bools | None = None
     new: pa.Table | None = None
-    old: IndexVersion | None = None
-    judged: JudgedQueries | None = None
 
 
 def write_version(
@@ -230,14 +233,13 @@ def write_version(
     tree = _tree(change.identifiers.codes, engine)
     work = home(run) / WORK
     with artifacts.writing(home(run) / name, kind=KIND) as draft:
-        write_items(draft.folder / ITEM_FILE, change.items, change.keep, change.new)
-        write_shown(draft.folder)
+        _save_items(draft, f"-{name[1:]}", change)
         draft.save_array("codes", np.asarray(change.identifiers.codes, dtype=np.int32))
         tree.save(draft.folder / "tree")
         if change.old is None:
             _write_evidence(draft.folder, change, tree, work, engine, advance)
         else:
-            catalogue = as_dataset(draft.folder, change.identifiers.item_ids)
+            catalogue = as_dataset(columns_in(draft), change.identifiers.item_ids)
             evidence = change.old.evidence.changed(catalogue, tree, origin(change), advance=advance)
             evidence.save(draft.folder / "evidence")
         _save_categories(draft, change.categories)
@@ -273,9 +275,10 @@ def _write_evidence(
 ) -> None:
     """The evidence of a catalogue that is read anew: at once where it is small, else by shards."""
     items = change.items  # the draft's own may be where no other process looks
+    assert items is not None
     rows = shard_rows(tree.n_items)
     if engine is INLINE and tree.n_items <= rows:
-        catalogue = as_dataset(folder, change.identifiers.item_ids)
+        catalogue = as_dataset(Columns(items, ITEMS), change.identifiers.item_ids)
         EvidenceIndex.build(catalogue, tree, advance=advance).save(folder / "evidence")
         return
     extractors = default_extractors()
@@ -334,7 +337,7 @@ def build_index(run: Run, *, engine: Engine = INLINE, advance: Advance | None = 
         vectors = identifiers.catalogue_space(frozen, dataset)
     items = dataset.item_store.source
     assert isinstance(items, Path)  # a run keeps the folder of its dataset
-    change = Change("build", identifiers, categories, items, vectors, judged=judged)
+    change = Change("build", identifiers, categories, vectors, items, judged)
     with locks.held(run.folder):
         return write_version(run, change, engine=engine, advance=advance)
 
@@ -347,20 +350,30 @@ def is_current(run: Run) -> bool:
     return all(meta[part] == digest for part, digest in digests(run).items())
 
 
-def as_dataset(folder: Path, item_ids: pa.Array, query_ids: pa.Array | None = None) -> Dataset:
-    """The items of a folder as a dataset without judgments."""
+def as_dataset(items: Columns, item_ids: pa.Array) -> Dataset:
+    """A catalogue as a dataset without queries."""
     none = np.zeros(0)
-    queries = pa.array([], pa.string()) if query_ids is None else query_ids
+    queries = pa.array([], pa.string())
     return Dataset(
-        folder=folder,
-        facts={"name": folder.name},
+        folder=None,
+        facts={"name": "the catalogue"},
         digest="",
         item_ids=item_ids,
         query_ids=queries,
         query_texts=queries,
-        split=np.zeros(len(queries), dtype=np.int8),
+        split=np.zeros(0, dtype=np.int8),
         judgments=Judgments(none.astype(np.int32), none.astype(np.int32), none.astype(np.float32)),
+        stored_items=items,
     )
+
+
+def _save_items(draft: artifacts.Draft, end: str, change: Change) -> None:
+    if change.old is None:
+        assert change.items is not None
+        save_first(draft, change.items)
+    else:
+        old = change.old
+        save_changed(draft, end, old.items, old.folder, change.keep, change.new)
 
 
 def _save_vectors(

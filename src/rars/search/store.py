@@ -1,13 +1,17 @@
 """What a catalogue shows, opened without being read.
 
-Owns: the item store, one Arrow file, memory-mapped: a row costs a few pages, however large the catalogue.
-Ignores identifiers, vectors and scores.
+Owns: the item store: Arrow files, memory-mapped, so that a row costs a few pages however large the catalogue,
+and beside each a Parquet file with all that was said of its items. Ignores identifiers, vectors and scores.
+
+A change touches few items, so they are kept in segments, as vectors are: a new version links the files of the
+one before and adds a pair for its new items; ``item-rows`` says which stored rows are still items, in order.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rars.arrays import Bools, Ints
+from rars.artifacts import Artifact, Draft
 from rars.data.schema import ITEMS
 from rars.data.store import Columns
 from rars.errors import RarsError
@@ -28,28 +33,40 @@ from rars.search.evidence.languages import language_of
 SHOWN = ("id", "title", "brand", "color", "category")
 ITEM_FILE, SHOWN_FILE = "items.parquet", "shown.arrow"
 
+ROWS = "item-rows"
+
+_META = "items-in"
+_END = re.compile(r"(-[0-9]{6,})?")
 _GROUP = 50_000
+_SEGMENTS = 16
 
 
 @dataclass(frozen=True, eq=False)
 class ItemStore:
-    """The shown fields of every item, in catalogue order; ``source`` has all others, read when asked for."""
+    """The shown fields of every item, in catalogue order; ``source`` has all others, read when asked for.
+
+    ``rows`` (sorted) are those of the table that are items; None is all.
+    """
 
     table: pa.Table
     source: Columns | None = None
+    rows: Ints | None = None
+    ends: tuple[str, ...] = ("",)
+    """What the names of its files end with."""
 
     @classmethod
-    def open(cls, folder: Path) -> ItemStore:
+    def load(cls, artifact: Artifact) -> ItemStore:
         """Map the store of an index version."""
-        path = folder / SHOWN_FILE
-        try:
-            shown = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-            return cls(shown, Columns(folder / ITEM_FILE, ITEMS))
-        except (OSError, pa.ArrowException) as error:
-            raise RarsError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
+        source, ends, shown = columns_in(artifact), tuple(artifact.meta.get(_META, [""])), []
+        for path in (artifact.folder / _shown(end) for end in ends):
+            try:
+                shown.append(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
+            except (OSError, pa.ArrowException) as error:
+                raise RarsError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
+        return cls(pa.concat_tables(shown), source, source.rows, ends)
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return int(self.table.num_rows) if self.rows is None else len(self.rows)
 
     def check(self) -> None:
         """Refuse texts that are none and offsets that lead outside; reads all that is shown."""
@@ -57,11 +74,23 @@ class ItemStore:
             self.table.validate(full=True)
         except pa.ArrowException as error:
             raise ValueError(f"{SHOWN_FILE}: {str(error).splitlines()[0].rstrip('.')}") from error
+        if self.source is not None and len(self.source) != len(self):
+            raise ValueError(f"it shows {len(self)} items and keeps {len(self.source)}")
+        if self.rows is not None and not self._sound(self.rows):
+            raise ValueError("its items are not rows of what it shows")
 
-    @property
+    def _sound(self, rows: Ints) -> bool:
+        return (
+            rows.ndim == 1
+            and rows.dtype.kind == "i"
+            and bool(len(rows) and rows[0] >= 0 and rows[-1] < self.table.num_rows)
+            and bool((rows[1:] > rows[:-1]).all())
+        )
+
+    @cached_property
     def ids(self) -> pa.Array:
         """Item ids, in catalogue order."""
-        return _one(self.table["id"])
+        return self._column("id")
 
     @cached_property
     def columns(self) -> ItemColumns:
@@ -86,15 +115,43 @@ class ItemStore:
 
     def take(self, rows: Ints) -> list[dict[str, Any]]:
         """The shown fields of some items."""
-        # From a buffer: ``pa.array`` imports pandas to look whether it was given one of its kinds.
-        buffer = pa.py_buffer(np.ascontiguousarray(rows, dtype=np.int64))
-        places = pa.Array.from_buffers(pa.int64(), len(rows), [None, buffer])
-        taken: list[dict[str, Any]] = self.table.take(places).to_pylist()
-        return taken
+        places = rows if self.rows is None else self.rows[rows]
+        if len(self._parts) == 1:
+            return _taken(self.table, places)
+        # Arrow would first put all chunks of a column together.
+        found: list[dict[str, Any]] = [{}] * len(places)
+        for start, part in self._parts:
+            own = np.flatnonzero((places >= start) & (places < start + part.num_rows))
+            for at, shown in zip(own.tolist(), _taken(part, places[own] - start), strict=True):
+                found[at] = shown
+        return found
 
     def paths(self) -> pa.Array:
         """Each item's category path, joined; null without one."""
-        return pc.binary_join(_one(self.table["category"]), SEPARATOR)
+        return pc.binary_join(self._column("category"), SEPARATOR)
+
+    @cached_property
+    def _parts(self) -> list[tuple[int, pa.Table]]:
+        """The pieces that the table is in memory, and the first row of each."""
+        batches = self.table.to_batches()
+        sizes = [one.num_rows for one in batches]
+        starts = np.cumsum([0, *sizes])[:-1].tolist()
+        return [
+            (start, pa.Table.from_batches([one]))
+            for start, one in zip(starts, batches, strict=True)
+        ]
+
+    def _column(self, name: str) -> pa.Array:
+        whole = _one(self.table[name])
+        return whole if self.rows is None else whole.take(pa.array(self.rows))
+
+
+def _taken(table: pa.Table, rows: Ints) -> list[dict[str, Any]]:
+    # From a buffer: ``pa.array`` imports pandas to look whether it was given one of its kinds.
+    buffer = pa.py_buffer(np.ascontiguousarray(rows, dtype=np.int64))
+    places = pa.Array.from_buffers(pa.int64(), len(rows), [None, buffer])
+    taken: list[dict[str, Any]] = table.take(places).to_pylist()
+    return taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,25 +192,69 @@ class Locales:
         return np.isin(self.codes, [*wanted, -1]) if wanted else None
 
 
-def write_items(
-    target: Path, source: Path, keep: Bools | None, new: pa.Table | None = None
+def columns_in(place: Artifact | Draft) -> Columns:
+    """All that an index version, or its draft, says of its items."""
+    ends = place.meta.get(_META, [""])
+    if not ends or not all(_END.fullmatch(one) for one in ends):
+        raise ValueError("it does not say which files its items are in")
+    rows, path = None, place.folder / f"{ROWS}.npy"
+    if path.exists():
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+    return Columns(tuple(place.folder / _items(end) for end in ends), ITEMS, rows)
+
+
+def save_first(draft: Draft, items: Path) -> None:
+    """Put an item file into the draft of a first version."""
+    shutil.copyfile(items, draft.folder / ITEM_FILE)
+    _write_shown(draft.folder, "")
+    draft.meta[_META] = [""]
+
+
+def save_changed(
+    draft: Draft,
+    end: str,
+    old: ItemStore,
+    folder: Path,
+    keep: Bools | None,
+    new: pa.Table | None,
 ) -> None:
-    """Write the kept rows of an item file and new ones behind them; batch by batch, so of any size."""
-    if keep is None and new is None:
-        shutil.copyfile(source, target)
+    """Put the items of a changed catalogue into a draft: the old ones that stay (None: all), then new ones.
+
+    ``end`` is that of the names of new files, ``folder`` where the old ones are. Files of which less than
+    half is in use, or that have become many, are written anew as one, batch by batch.
+    """
+    assert old.source is not None
+    stored, ends = old.table.num_rows, list(old.ends)
+    rows = np.arange(stored) if old.rows is None else np.asarray(old.rows)
+    rows = rows if keep is None else rows[keep]
+    added = 0 if new is None else new.num_rows
+    if 2 * len(rows) < stored or len(ends) >= _SEGMENTS:
+        kept = None if keep is None else np.flatnonzero(keep)
+        blocks = (block for _, block in old.source.blocks(wanted=kept, size=_GROUP))
+        _write(draft.folder, end, old.source.types, blocks, new)
+        draft.meta[_META] = [end]
         return
-    file = pq.ParquetFile(source, memory_map=True)
-    with pq.ParquetWriter(target, file.schema_arrow, compression="zstd") as writer:
-        start = 0
-        for batch in file.iter_batches(_GROUP):
-            rows = pa.Table.from_batches([batch])
-            if keep is not None:
-                rows = rows.filter(pa.array(keep[start : start + batch.num_rows]))
-            start += batch.num_rows
-            if rows.num_rows:
-                writer.write_table(rows)
+    for one in ends:
+        draft.link(folder, _items(one))
+        draft.link(folder, _shown(one))
+    if added:
+        _write(draft.folder, end, old.source.types, (), new)
+        ends.append(end)
+        rows = np.concatenate([rows, np.arange(stored, stored + added)])
+    if len(rows) < stored + added:
+        draft.save_array(ROWS, rows.astype(np.int32))
+    draft.meta[_META] = ends
+
+
+def _write(
+    folder: Path, end: str, schema: pa.Schema, blocks: Iterable[pa.Table], new: pa.Table | None
+) -> None:
+    with pq.ParquetWriter(folder / _items(end), schema, compression="zstd") as writer:
+        for block in blocks:
+            writer.write_table(block)
         if new is not None and new.num_rows:
-            writer.write_table(conformed(new, file.schema_arrow), row_group_size=_GROUP)
+            writer.write_table(conformed(new, schema), row_group_size=_GROUP)
+    _write_shown(folder, end)
 
 
 def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -173,11 +274,12 @@ def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(made, schema=schema)
 
 
-def write_shown(folder: Path) -> None:
-    """Write the store of an item file that is already in the folder."""
-    names = pq.read_schema(folder / ITEM_FILE).names
+def _write_shown(folder: Path, end: str) -> None:
+    """Write what is shown of an item file that is already in the folder."""
+    path = folder / _items(end)
+    names = pq.read_schema(path).names
     present = [name for name in SHOWN if name in names]
-    items = pq.read_table(folder / ITEM_FILE, columns=present, memory_map=True)
+    items = pq.read_table(path, columns=present, memory_map=True)
     columns = [
         items[name] if name in present else pa.nulls(items.num_rows, ITEMS.field(name).type)
         for name in SHOWN
@@ -185,10 +287,18 @@ def write_shown(folder: Path) -> None:
     # In one piece, so that a column is one array without a copy when it is mapped.
     table = pa.table(columns, names=list(SHOWN)).combine_chunks()
     with (
-        pa.OSFile(str(folder / SHOWN_FILE), "wb") as sink,
+        pa.OSFile(str(folder / _shown(end)), "wb") as sink,
         pa.ipc.new_file(sink, table.schema) as w,
     ):
         w.write_table(table)
+
+
+def _items(end: str) -> str:
+    return ITEM_FILE.replace(".", f"{end}.")
+
+
+def _shown(end: str) -> str:
+    return SHOWN_FILE.replace(".", f"{end}.")
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

@@ -11,7 +11,7 @@ from rars.cli import app
 from rars.errors import RarsError
 from rars.runs import Run
 from rars.search import index
-from rars.search.retriever import Retriever, store_hybrid
+from rars.search.retriever import Retriever
 from rars.search.rules import HybridSettings
 from tests import command
 from tests.search.trained import make_run
@@ -157,7 +157,9 @@ def test_an_evaluation_with_other_hybrid_weights_is_not_served(rars, run):
         return done["evaluations"][0]["search"].get("hybrid")
 
     before = weights("hybrid")
-    store_hybrid(Retriever.load(run), HybridSettings(bm25=1.0, dense=0.0, weight=40.0))
+    opened = Retriever.load(run)
+    model = opened.index.meta["model"]
+    weights.keep(opened.run, model, HybridSettings(bm25=1.0, dense=0.0, weight=40.0))
     assert (
         weights("hybrid") == HybridSettings(bm25=1.0, dense=0.0, weight=40.0).model_dump() != before
     )

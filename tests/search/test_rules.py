@@ -9,9 +9,10 @@ import pytest
 
 from rars.config import Recipe, Section
 from rars.errors import RarsError
+from rars.search import weights
 from rars.search.evidence import Evidence
 from rars.search.evidence.parts import EVIDENCE, AskedOf, EvidencePart, weigh
-from rars.search.retriever import Retriever, store_hybrid
+from rars.search.retriever import Retriever
 from rars.search.rules import RULES, HybridSettings, Rule, RulePart, plan
 from rars.systems import Query
 
@@ -69,7 +70,7 @@ def test_the_settings_of_the_recipes_rule_count(run):
 def test_tuned_weights_win_over_the_recipes(run):
     retriever = changed(run, "search.rule=hybrid", "search.hybrid.weight=3")
     assert retriever.hybrid == HybridSettings(weight=3)
-    store_hybrid(retriever, HybridSettings(weight=9, bm25=0.1))
+    weights.keep(retriever.run, retriever.index.meta["model"], HybridSettings(weight=9, bm25=0.1))
     again = Retriever.load(run)
     assert again.hybrid == HybridSettings(weight=9, bm25=0.1)
     assert again.facts()["search"]["hybrid"]["weight"] == 9

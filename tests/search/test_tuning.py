@@ -10,7 +10,6 @@ import pytest
 
 from rars.evaluation.ranking import queries_of
 from rars.evaluation.truth import Truth
-from rars.search import tuning
 from rars.search.exact import exact_search
 from rars.search.fitting import Candidates
 from rars.search.gathering import MODEL, OWN, Gathered, gather
@@ -173,7 +172,7 @@ def test_the_same_choice_twice_and_progress_that_reaches_its_end(retriever):
     assert len({total for _, total in seen}) == 1
 
 
-@pytest.mark.parametrize("moment", ["fit", "rank", "store_hybrid"])
+@pytest.mark.parametrize("moment", ["tuning.fit", "tuning.rank", "weights.keep"])
 def test_whatever_stops_it_leaves_the_old_settings(retriever, monkeypatch, moment):
     dataset = retriever.run.dataset()
     before = choose_hybrid(retriever, dataset, most=10, seed=1)
@@ -181,7 +180,7 @@ def test_whatever_stops_it_leaves_the_old_settings(retriever, monkeypatch, momen
     def stopped(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tuning, moment, stopped)
+    monkeypatch.setattr(f"rars.search.{moment}", stopped)
     with pytest.raises(KeyboardInterrupt):
         choose_hybrid(retriever, dataset, most=10, seed=2)
     assert Retriever.load(retriever.run.folder).hybrid == before

@@ -15,6 +15,7 @@ from rars.pipeline.opening import answering
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.scale import INLINE, Engine
+from rars.search import weights
 from rars.search.index import build_index, current, digests, is_current, pointer
 
 
@@ -63,9 +64,7 @@ def _unrecorded(run: Run) -> bool:
 
 
 def _tuned(run: Run) -> bool:
-    from rars.search.retriever import tuned_hybrid
-
-    chosen = tuned_hybrid(run, digests(run)["model"])
+    chosen = weights.chosen(run, digests(run)["model"])
     return chosen is not None and "weights" in run.manifest()["steps"]
 
 

@@ -32,13 +32,14 @@ from rars.model.prior import PriorMeasure
 from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.runs import Run
+from rars.search import weights
 from rars.search.beam import Begun, Guide, Paths, beam_search, host, items_of
 from rars.search.candidates import Candidates, CellCandidates, candidates_of, looks_at_some
 from rars.search.evidence.languages import language_of
 from rars.search.evidence.parts import AskedOf, Weighed, weigh
 from rars.search.exact import exact_search
 from rars.search.explanation import Explanation, PathTrace, explain
-from rars.search.index import MODEL_KIND, IndexVersion, home
+from rars.search.index import MODEL_KIND, IndexVersion
 from rars.search.precision import Precision, at_precision
 from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
 from rars.search.restrictions import Narrow, kept
@@ -48,7 +49,6 @@ from rars.search.store import ItemStore
 from rars.systems import Answer, Categories, Hits, Query, check_k, checked, listed, search_many
 from rars.tree import PrefixTree
 
-HYBRID = "hybrid.json"
 EXACT = 50_000
 """Identifiers that a search without pruning may have to score."""
 EXPLAINING = "f"
@@ -181,7 +181,7 @@ class Retriever:
             reader=QueryReader.of(ready, identifiers),
             index=index,
             settings=settings,
-            hybrid=tuned_hybrid(run, index.meta["model"]) or _own(settings, "hybrid"),
+            hybrid=weights.chosen(run, index.meta["model"]) or _own(settings, "hybrid"),
             routes=routes,
             loose=loose,
             measure=measure_of(ready, index.tree),
@@ -673,28 +673,6 @@ def _routes(ready: Ready, index: IndexVersion) -> tuple[Routes | None, Shared | 
 def _own(settings: SearchSettings, rule: str) -> Any:
     """The recipe's settings of a rule, or their defaults where it has another one."""
     return settings.own if settings.rule == rule else RULES[rule].settings()
-
-
-def tuned_hybrid(run: Run, model: str) -> HybridSettings | None:
-    """The settings of ``hybrid`` chosen for a model (its digest), if any were."""
-    path = home(run) / HYBRID
-    if not path.exists():
-        return None
-    found = artifacts.read_json(path)
-    if not isinstance(found, dict) or found.get("model") != model:
-        return None
-    try:
-        return HybridSettings.model_validate(found["settings"])
-    except (KeyError, ValueError) as error:
-        raise RarsError(f"{path} does not hold the settings of the rule hybrid.") from error
-
-
-def store_hybrid(retriever: Retriever, settings: HybridSettings, **facts: Any) -> None:
-    """Use these settings from now on, for every version of the catalogue, as long as the model stays."""
-    artifacts.write_json(
-        home(retriever.run) / HYBRID,
-        {"model": retriever.index.meta["model"], "settings": settings.model_dump(), **facts},
-    )
 
 
 def _check_exact(identifiers: int) -> None:

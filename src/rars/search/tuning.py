@@ -32,9 +32,10 @@ from rars.evaluation.measures import Measure, measure
 from rars.evaluation.ranking import Ranking, queries_of
 from rars.evaluation.truth import Truth
 from rars.progress import Advance
+from rars.search import weights
 from rars.search.fitting import STRENGTHS, Fitted, fit
 from rars.search.gathering import MODEL, OWN, Gathered, gather
-from rars.search.retriever import Retriever, store_hybrid
+from rars.search.retriever import Retriever
 from rars.search.rules import HybridSettings
 from rars.systems import Categories, Query, Ranked, rank
 from rars.training import pseudo
@@ -108,8 +109,9 @@ def choose_hybrid(
         ranked = rank(searched, rule, advance=told(queries * (1 + len(tried))))
         tried.append((asked.quality(ranked), hybrid))
     quality, chosen = max(tried, key=lambda pair: pair[0])
-    store_hybrid(
-        retriever,
+    weights.keep(
+        retriever.run,
+        retriever.index.meta["model"],
         chosen,
         chosen_on={
             "split": split if judged else "pseudo-queries",

@@ -11,7 +11,7 @@ import safetensors.numpy
 
 from rars.errors import RarsError
 from rars.identifiers import embed, embedders
-from rars.identifiers.embed import cached_vectors, item_vectors
+from rars.identifiers.embed import cached_vectors, item_vectors, keep_vectors
 from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.texts import digest_texts, item_texts, joined
 from rars.places import cache_folder
@@ -205,6 +205,49 @@ def test_rows_already_in_catalogue_order_stay_on_disk(three, tmp_path):
     np.save(tmp_path / "v.npy", np.eye(3, dtype=np.float32))
     (tmp_path / "v.ids.txt").write_text("i0\ni1\ni2")
     assert isinstance(item_vectors(three, f"file:{tmp_path / 'v.npy'}")[0], np.memmap)
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """An embedder that can be asked for by name."""
+    made = Counting()
+    kind = embedders.EmbedderKind("counts", lambda source, device: made)
+    monkeypatch.setitem(embedders.EMBEDDERS, "counting", kind)
+    return made
+
+
+def ready(path, rows, ids="i2\ni0\ni1\n"):
+    np.save(path / "v.npy", np.array(rows))
+    (path / "v.ids.txt").write_text(ids)
+    return path / "v.npy"
+
+
+def test_ready_vectors_become_those_of_an_embedder(three, tmp_path, counted):
+    """Later nothing but queries and new items is embedded."""
+    file = ready(tmp_path, np.array([[1, 99], [1, 97], [1, 98]], dtype=np.float16))
+    kept = keep_vectors(three, "counting", file, cache=tmp_path / "cache")
+    assert kept.tolist() == [[1, 97], [1, 98], [1, 99]]
+    counted.asked.clear()
+    found, digest = item_vectors(three, "counting", cache=tmp_path / "cache")
+    assert found.tolist() == kept.tolist()
+    assert (found.dtype, digest) == (np.float32, "counting")
+    assert not counted.asked
+
+
+def test_vectors_of_another_model_are_refused_unless_trusted(three, tmp_path, counted):
+    file = ready(tmp_path, np.array([[1.0, 99], [1, 97], [98, 1]]))
+    with pytest.raises(RarsError, match=r"vector of item 'i1' is not the one that counting gives"):
+        keep_vectors(three, "counting", file, cache=tmp_path / "cache")
+    assert not list((tmp_path / "cache").glob("*/*"))
+    kept = keep_vectors(three, "counting", file, cache=tmp_path / "cache", trust=True)
+    assert kept[1].tolist() == [98, 1]
+
+
+@pytest.mark.parametrize("name", ["counting", "file:x.npy"])
+def test_vectors_that_cannot_be_an_embedders_are_refused(three, tmp_path, counted, name):
+    file = ready(tmp_path, np.ones((3, 5)))
+    with pytest.raises(RarsError, match=r"5 numbers; counting has 2|reads no texts"):
+        keep_vectors(three, name, file, cache=tmp_path / "cache", trust=True)
 
 
 @pytest.mark.parametrize(

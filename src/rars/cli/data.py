@@ -230,20 +230,37 @@ def embed(
     embedder: Annotated[
         str, typer.Option(help="use, t5:FOLDER, sentence-transformers:FOLDER, latent:FOLDER.")
     ] = "use",
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            help="Ready vectors of the items by that embedder: .npy or .safetensors, ids beside them."
+        ),
+    ] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Take them without a look at whose they are.")
+    ] = False,
     engine: console.Engine = "local",
     workers: console.Workers = None,
     as_json: console.Json = False,
 ) -> None:
     """Compute the vectors of all items, and of the queries learned from, into the cache.
 
-    Every command finds them there. Killed, the same command goes on with what is missing.
+    Every command finds them there. Killed, the same command goes on with what is missing. Vectors that the
+    same model has made elsewhere (on a GPU, say) are taken over with --vectors.
 
     Example: rars data embed data/shop --engine local --workers 2
     """
     from rars import scale
     from rars.pipeline import costs, datasets
 
-    made = datasets.embed(folder, embedder, engine=scale.choose(engine, workers), tell=console.tell)
+    made = datasets.embed(
+        folder,
+        embedder,
+        vectors=vectors,
+        trust=trust,
+        engine=scale.choose(engine, workers),
+        tell=console.tell,
+    )
     said = (
         f"Vectors of {made['items']:,} items and {made['queries']:,} queries, {made['width']} numbers each, "
         f"in {made['seconds']:.1f} s. {costs.told(made)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rars.identifiers.categories import catalogue_categories
-from rars.identifiers.embed import cached_vectors, item_vectors, query_vectors
+from rars.identifiers.embed import cached_vectors, item_vectors, keep_vectors, query_vectors
 from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.health import Health, check_health, measure_health, untrained_recall
 from rars.identifiers.hierarchical import induce_categories
@@ -27,6 +27,7 @@ __all__ = [
     "induce_categories",
     "item_texts",
     "item_vectors",
+    "keep_vectors",
     "learn_identifiers",
     "measure_health",
     "open_embedder",

@@ -21,12 +21,13 @@ import numpy as np
 import pyarrow as pa
 
 from rars import artifacts, locks
-from rars.arrays import Ints, Points
+from rars.arrays import Floats, Ints, Points
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers.embedder import Embedder
 from rars.identifiers.embedders import embedder_kind, shared_embedder
 from rars.identifiers.texts import digest_texts, item_texts
+from rars.identifiers.vectorfile import matched_vectors
 from rars.places import cache_folder
 from rars.progress import Advance
 from rars.scale import INLINE, Engine
@@ -36,6 +37,9 @@ KIND = "embeddings"
 
 _MOST, _FEWEST, _SHARDS = 16384, 1024, 20
 """Texts of a shard, at most and at least; where neither binds, there are so many shards."""
+_SAMPLE, _ALIKE = 32, 0.98
+"""Ready vectors that are computed again to see whose they are, and the least cosine: half precision and other
+versions of a model's library round otherwise."""
 
 
 def item_vectors(
@@ -134,6 +138,61 @@ def cached_vectors(
         if len(parts) > 1:
             shards.discard()
     return artifacts.opening(folder, kind=KIND, verify=False).array("vectors")
+
+
+def keep_vectors(
+    dataset: Dataset,
+    name: str,
+    path: Path,
+    *,
+    trust: bool = False,
+    cache: Path | None = None,
+    device: str = "cpu",
+    advance: Advance | None = None,
+) -> Points:
+    """Put the ready vectors of a file into the cache as those that an embedder gives the items.
+
+    Queries and new items are embedded by it later, so the vectors must be its own: a few texts are embedded
+    to see that they are, unless they are to be trusted.
+    """
+    kind, source = embedder_kind(name)
+    if not kind.reads_texts:
+        raise RarsError(f"The embedder {name!r} reads no texts: vectors are those of a model.")
+    embedder = kind.open(source, device)
+    given, rows = matched_vectors(path, dataset.item_ids)
+    texts = item_texts(dataset)
+    if given.shape[1] != embedder.dim:
+        raise RarsError(
+            f"{path} has vectors of {given.shape[1]} numbers; {name} has {embedder.dim}."
+        )
+    if not trust:
+        some = np.unique(np.linspace(0, len(rows) - 1, min(_SAMPLE, len(rows))).astype(np.int64))
+        own = embedder.embed(texts.take(pa.array(some)).to_pylist())
+        alike = _cosines(np.asarray(own), np.asarray(given[rows[some]]))
+        if (worst := alike.min(initial=1.0)) < _ALIKE:
+            item = dataset.item_ids[int(some[alike.argmin()])].as_py()
+            raise RarsError(
+                f"{path}: the vector of item {item!r} is not the one that {name} gives its text (cosine "
+                f"{worst:.2f}); name the embedder that made them, or say --trust."
+            )
+    folder = _place(texts, embedder, cache)
+    with locks.held(folder, wait=True), artifacts.writing(folder, kind=KIND) as draft:
+        vectors = draft.map_array("vectors", np.float32, given.shape)
+        for start, stop in spans(len(given), _MOST):
+            vectors[start:stop] = given[rows[start:stop]]
+            if advance:
+                advance(stop, len(given))
+        vectors.flush()
+        draft.meta["embedder"] = embedder.digest
+    return artifacts.opening(folder, kind=KIND, verify=False).array("vectors")
+
+
+def _cosines(ours: Points, theirs: Points) -> Floats:
+    ours, theirs = ours.astype(np.float64), theirs.astype(np.float64)
+    lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
+    found: Floats = np.ones(len(ours))
+    np.divide((ours * theirs).sum(1), lengths, where=lengths > 0, out=found)
+    return found
 
 
 def is_cached(texts: pa.ChunkedArray, embedder: Embedder, *, cache: Path | None = None) -> bool:

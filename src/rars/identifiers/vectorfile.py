@@ -18,7 +18,7 @@ import safetensors
 import safetensors.numpy
 
 from rars import artifacts
-from rars.arrays import Points
+from rars.arrays import Ints, Points
 from rars.errors import RarsError
 from rars.identifiers.embedder import Embedder, EmbedderKind
 
@@ -27,6 +27,14 @@ _ROWS = 65536
 
 def read_vectors(path: Path, item_ids: pa.Array) -> Points:
     """The file's vectors in catalogue order, (n, dim); memory-mapped where its order is already that."""
+    vectors, rows = matched_vectors(path, item_ids)
+    if vectors.dtype == np.float32 and np.array_equal(rows, np.arange(len(vectors))):
+        return vectors
+    return np.asarray(vectors[rows], dtype=np.float32)
+
+
+def matched_vectors(path: Path, item_ids: pa.Array) -> tuple[npt.NDArray[Any], Ints]:
+    """The file's vectors as they are stored, and the row of each item."""
     vectors = _open(path)
     if vectors.ndim != 2 or not np.issubdtype(vectors.dtype, np.floating):
         raise RarsError(
@@ -38,9 +46,7 @@ def read_vectors(path: Path, item_ids: pa.Array) -> Points:
         raise RarsError(f"{source} names {len(ids)} ids, but {path} has {len(vectors)} rows.")
     rows = _matched(ids, item_ids, source)
     _check_finite(vectors, path)
-    if vectors.dtype == np.float32 and np.array_equal(rows, np.arange(len(vectors))):
-        return vectors
-    return np.asarray(vectors[rows], dtype=np.float32)
+    return vectors, rows
 
 
 def _open(path: Path) -> npt.NDArray[Any]:

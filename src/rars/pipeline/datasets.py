@@ -19,7 +19,7 @@ from rars.data.nq320k import find_file, make_nq320k
 from rars.data.problems import ProblemsFound
 from rars.data.shop import make_shop, parse_size
 from rars.errors import RarsError
-from rars.identifiers import item_vectors, query_vectors
+from rars.identifiers import item_vectors, keep_vectors, query_vectors
 from rars.pipeline import costs
 from rars.progress import SILENT, Tell
 from rars.runs import refuse_foreign
@@ -55,11 +55,24 @@ def check(folder: Path, *, tell: Tell = SILENT) -> Checked:
 
 
 def embed(
-    folder: Path, embedder: str = "use", *, engine: Engine = INLINE, tell: Tell = SILENT
+    folder: Path,
+    embedder: str = "use",
+    *,
+    vectors: Path | None = None,
+    trust: bool = False,
+    engine: Engine = INLINE,
+    tell: Tell = SILENT,
 ) -> dict[str, Any]:
-    """Vectors of all items, and of the queries learned from, in the cache; how many and how wide."""
+    """Vectors of all items, and of the queries learned from, in the cache; how many and how wide.
+
+    ``vectors`` is a file that has those of the items already, made by the same embedder elsewhere; a few are
+    computed again to see that, unless they are to be ``trust``ed.
+    """
     begun = time.perf_counter()
     dataset = Dataset.load(folder)
+    if vectors is not None:
+        with tell.stage("ready vectors") as advance:
+            keep_vectors(dataset, embedder, vectors, trust=trust, advance=advance)
     tell.say(f"Embedding the items and queries of {folder}.")
     expected = costs.say(("embed",), dataset, Recipe.resolve("rars"), engine, tell)
     with tell.stage("items") as advance:

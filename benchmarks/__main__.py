@@ -19,6 +19,7 @@ BENCHMARKS = (
     "evidence",
     "search",
     "scale",
+    "large",
     "filters",
     "analyses",
     "serving",

@@ -152,18 +152,16 @@ def test_index_makes_what_is_missing_and_tunes(rars, run):
 def test_an_evaluation_with_other_hybrid_weights_is_not_served(rars, run):
     """Tuning after an evaluation must not leave the old numbers standing."""
 
-    def weights(rule):
+    def told(rule):
         done = json.loads(rars("evaluate", run, "--rule", rule, "--json").out)
         return done["evaluations"][0]["search"].get("hybrid")
 
-    before = weights("hybrid")
+    before = told("hybrid")
     opened = Retriever.load(run)
     model = opened.index.meta["model"]
     weights.keep(opened.run, model, HybridSettings(bm25=1.0, dense=0.0, weight=40.0))
-    assert (
-        weights("hybrid") == HybridSettings(bm25=1.0, dense=0.0, weight=40.0).model_dump() != before
-    )
-    assert weights("ar") is None
+    assert told("hybrid") == HybridSettings(bm25=1.0, dense=0.0, weight=40.0).model_dump() != before
+    assert told("ar") is None
 
 
 def test_exact_int8_and_locale_are_options_of_a_search(rars, trained):

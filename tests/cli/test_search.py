@@ -10,7 +10,7 @@ import pytest
 from rars.cli import app
 from rars.errors import RarsError
 from rars.runs import Run
-from rars.search import index
+from rars.search import index, weights
 from rars.search.retriever import Retriever
 from rars.search.rules import HybridSettings
 from tests import command

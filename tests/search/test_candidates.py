@@ -17,7 +17,7 @@ from rars.identifiers.naive import RandomDigits
 from rars.identifiers.residual import ResidualQuantizer
 from rars.pipeline.catalogue import apply
 from rars.runs import Run
-from rars.search.candidates import CellCandidates, TreeCandidates, nearest
+from rars.search.candidates import CellCandidates, TreeCandidates, looked_beside, nearest
 from rars.search.cells import NAMES, Cells
 from rars.search.evidence import parts
 from rars.search.index import build_index
@@ -168,7 +168,7 @@ def test_listed_items_have_exact_scores_and_all_others_the_lowest_of_them(ways):
         found = {name: part for name, _, part in weighed.parts}
         dense = found["dense"]
         assert dense.positions is not None
-        assert 0 < len(dense.positions) <= 20 + narrow.near.told
+        assert 0 < len(dense.positions) <= 20 + looked_beside(narrow.near)
         items = narrow.tree.order[dense.positions]
         exact = narrow.index.vectors.scores(vectors[row : row + 1])[0]
         np.testing.assert_allclose(dense.scores, exact[items], atol=1e-5)

@@ -56,11 +56,6 @@ class Candidates(Protocol):
         """How many they are, about."""
         ...
 
-    @property
-    def told(self) -> int:
-        """How many items that others found are looked at as well: few are enough, the best come first."""
-        ...
-
     def positions(
         self, queries: Points, matching: Sequence[Matching | None] | None = None
     ) -> list[Ints]:
@@ -78,11 +73,6 @@ class CellCandidates:
     tree: PrefixTree
     vectors: Vectors
     reach: int
-
-    @property
-    def told(self) -> int:
-        """A quarter of those that are found by vectors."""
-        return max(1, self.reach // 4)
 
     def positions(
         self, queries: Points, matching: Sequence[Matching | None] | None = None
@@ -135,11 +125,6 @@ class TreeCandidates:
             np.zeros((int(c.max()) + 1, dim), np.float32) for c in self.tree.codes[len(own) :]
         ]
 
-    @property
-    def told(self) -> int:
-        """A quarter of those that the pass reaches."""
-        return max(1, self.reach // 4)
-
     def positions(
         self, queries: Points, matching: Sequence[Matching | None] | None = None
     ) -> list[Ints]:
@@ -167,6 +152,11 @@ class TreeCandidates:
         if only is not None:
             places = places[only.marks[places]]
         return np.sort(places[: self.reach])
+
+
+def looked_beside(candidates: Candidates) -> int:
+    """How many items that others found are looked at as well: few are enough, the best come first."""
+    return max(1, candidates.reach // 4)
 
 
 def nearest(

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from rars.arrays import Bools, Floats, Ints, Points
 from rars.config import part
 from rars.errors import RarsError
-from rars.search.candidates import Candidates
+from rars.search.candidates import Candidates, looked_beside
 from rars.search.evidence.evidence import Evidence, combine
 from rars.search.evidence.index import EvidenceIndex
 from rars.search.evidence.neighbours import JudgedQueries
@@ -116,7 +116,7 @@ def _dense_near(
     for row, places in enumerate(near.positions(queries, asked.matching)):
         if asked.others is not None:
             only = None if asked.matching is None else asked.matching[row]
-            places = distinct(np.append(places, most(asked.others[row], near.told, only)))
+            places = distinct(np.append(places, most(asked.others[row], looked_beside(near), only)))
         scores = vectors.scores_of(queries[row], asked.index.tree.order[places])
         lowest = float(scores.min(initial=np.inf)) if len(scores) else 0.0
         found.append(Evidence.sparse(asked.index.ancestry, places, scores, lowest))

@@ -45,6 +45,14 @@ def located(name: str) -> str:
     return str(Path(next(iter(found.submodule_search_locations))) / "model")
 
 
+def quiet(place: str) -> None:
+    """No bar for the moment that a model takes which lies here; one that is fetched keeps the library's."""
+    if Path(place).is_dir():
+        from transformers.utils import logging
+
+        logging.disable_progress_bar()
+
+
 def refuse_code(name: str, place: str) -> None:
     """Refuse a folder of sentence-transformers that names modules of its own, before any is imported."""
     path = Path(place) / "modules.json"

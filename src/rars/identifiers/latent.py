@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from rars import artifacts
 from rars.arrays import Ints, Points, padded
-from rars.checkpoints import UNREADABLE, located, refuse_kernel
+from rars.checkpoints import UNREADABLE, located, quiet, refuse_kernel
 from rars.errors import RarsError
 from rars.identifiers.pretrained import unreachable, weights_digest
 
@@ -59,6 +59,7 @@ class LatentModel(nn.Module):
         import transformers
 
         place = located(source)
+        quiet(place)
         known = _kept(Path(place))
         try:
             config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)

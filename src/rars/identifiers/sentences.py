@@ -13,7 +13,7 @@ import numpy as np
 
 from rars import artifacts
 from rars.arrays import Points
-from rars.checkpoints import UNREADABLE, located, refuse_code
+from rars.checkpoints import UNREADABLE, located, quiet, refuse_code
 from rars.errors import Unavailable
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.pretrained import unreachable, weights_digest
@@ -39,9 +39,7 @@ def open_model(
         ) from error
     place = located(source)
     refuse_code(source, place)
-    import transformers
-
-    transformers.utils.logging.disable_progress_bar()  # seconds of loading need no bar of their own
+    quiet(place)
     try:
         model: Any = sentence_transformers.SentenceTransformer(
             place, device=device, trust_remote_code=False

@@ -14,7 +14,7 @@ import numpy as np
 
 from rars import artifacts
 from rars.arrays import Points, padded
-from rars.checkpoints import UNREADABLE, located, refuse_kernel
+from rars.checkpoints import UNREADABLE, located, quiet, refuse_kernel
 from rars.errors import RarsError
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.pretrained import unreachable, weights_digest
@@ -33,6 +33,7 @@ class T5Embedder:
         import transformers
 
         place = located(source)
+        quiet(place)
         try:
             config = transformers.AutoConfig.from_pretrained(place, trust_remote_code=False)
             if config.model_type not in _ENCODERS:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from rars.checkpoints import ATTENTION, UNREADABLE, located, reason, refuse_kernel
+from rars.checkpoints import ATTENTION, UNREADABLE, located, quiet, reason, refuse_kernel
 from rars.errors import RarsError
 from rars.model.stacks import Shape, Stack
 
@@ -151,6 +151,7 @@ def _pretrained(name: str, **changes: Any) -> Any:
 
     config = _configuration(name, **changes)
     with loading(name):
+        quiet(located(name))
         return AutoModel.from_pretrained(located(name), config=config, trust_remote_code=False)
 
 

@@ -16,7 +16,6 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,7 @@ class _Steps:
         found = json.loads(said.splitlines()[-1])
         self.rows[-1] |= {"opened, s": found["opened"], "p50, ms": found["p50"]}
 
-    def _run(self, name: str, line: Sequence[str]) -> str:
+    def _run(self, name: str, line: list[str]) -> str:
         print(
             f"{time.strftime('%H:%M:%S')} {' '.join(line[2:])[:150]}", file=sys.stderr, flush=True
         )

@@ -109,9 +109,7 @@ class _Steps:
         self.rows[-1] |= {"opened, s": found["opened"], "p50, ms": found["p50"]}
 
     def _run(self, name: str, line: list[str]) -> str:
-        print(
-            f"{time.strftime('%H:%M:%S')} {' '.join(line[2:])[:150]}", file=sys.stderr, flush=True
-        )
+        print(f"{time.strftime('%H:%M:%S')} {name}", file=sys.stderr, flush=True)
         start = time.perf_counter()
         read, write = os.pipe()
         child = os.posix_spawn(

@@ -48,17 +48,12 @@ def test_what_was_found_whole_is_not_read_again(folder, read):
     assert not read
 
 
-def test_a_small_folder_is_always_read(folder, read, monkeypatch):
-    monkeypatch.setattr(checked, "LARGE", 100_000)
-    for _ in range(2):
-        read.clear()
-        opened(folder)
-        assert len(read) == 2
-
-
-def test_what_changed_a_moment_ago_is_read_again(folder, read, monkeypatch):
+@pytest.mark.parametrize(("setting", "value"), [("LARGE", 100_000), ("_SETTLED", 60.0)])
+def test_what_is_small_or_changed_a_moment_ago_is_always_read(
+    folder, read, monkeypatch, setting, value
+):
     """A second change within the same tick of the clock would not show."""
-    monkeypatch.setattr(checked, "_SETTLED", 60.0)
+    monkeypatch.setattr(checked, setting, value)
     for _ in range(2):
         read.clear()
         opened(folder)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rars import artifacts
+from rars.errors import RarsError
 from rars.search.store import ItemStore, save_changed, save_first
 
 SCHEMA = pa.schema([("id", pa.string()), ("title", pa.string())])
@@ -156,3 +157,19 @@ def test_rows_that_there_are_not_are_refused(versions, rows):
     store = ItemStore.load(artifacts.opening(versions / "v2", kind="catalogue"))
     with pytest.raises(ValueError, match="its items are not rows of what it shows"):
         replace(store, rows=np.array(rows, dtype=np.int32)).check()
+
+
+def test_what_is_shown_and_what_is_kept_are_as_many(versions):
+    """Also where some rows are no items any more."""
+    store = ItemStore.load(artifacts.opening(versions / "v2", kind="catalogue"))
+    with pytest.raises(ValueError, match="it shows 6 items and keeps 7"):
+        replace(store, table=store.table.slice(0, 6)).check()
+
+
+def test_a_tampered_list_of_rows_is_one_sentence(versions):
+    """NumPy reads a header as Python, which raises what it likes."""
+    artifact = artifacts.opening(versions / "v2", kind="catalogue")
+    path = versions / "v2" / "item-rows.npy"
+    path.write_bytes(path.read_bytes().replace(b"'descr'", b"(((((( "))
+    with pytest.raises(RarsError, match="item-rows.npy is not a readable NumPy file"):
+        ItemStore.load(artifact)

@@ -70,11 +70,14 @@ def embed(
     """
     begun = time.perf_counter()
     dataset = Dataset.load(folder)
+    expected = None
     if vectors is not None:
         with tell.stage("ready vectors") as advance:
             keep_vectors(dataset, embedder, vectors, trust=trust, advance=advance)
-    tell.say(f"Embedding the items and queries of {folder}.")
-    expected = costs.say(("embed",), dataset, Recipe.resolve("rars"), engine, tell)
+        tell.say(f"Embedding the queries of {folder}.")
+    else:
+        tell.say(f"Embedding the items and queries of {folder}.")
+        expected = costs.say(("embed",), dataset, Recipe.resolve("rars"), engine, tell)
     with tell.stage("items") as advance:
         items, digest = item_vectors(dataset, embedder, engine=engine, advance=advance)
     with tell.stage("queries") as advance:

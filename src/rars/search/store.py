@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,9 @@ class ItemStore:
             self.table.validate(full=True)
         except pa.ArrowException as error:
             raise ValueError(f"{SHOWN_FILE}: {str(error).splitlines()[0].rstrip('.')}") from error
-        if self.source is not None and len(self.source) != len(self):
-            raise ValueError(f"it shows {len(self)} items and keeps {len(self.source)}")
+        kept = None if self.source is None else len(replace(self.source, rows=None))
+        if kept not in (None, self.table.num_rows):
+            raise ValueError(f"it shows {self.table.num_rows} items and keeps {kept}")
         if self.rows is not None and not self._sound(self.rows):
             raise ValueError("its items are not rows of what it shows")
 
@@ -197,9 +198,9 @@ def columns_in(place: Artifact | Draft) -> Columns:
     ends = place.meta.get(_META, [""])
     if not ends or not all(_END.fullmatch(one) for one in ends):
         raise ValueError("it does not say which files its items are in")
-    rows, path = None, place.folder / f"{ROWS}.npy"
-    if path.exists():
-        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+    rows = None
+    if (place.folder / f"{ROWS}.npy").exists():
+        rows = np.asarray(Artifact(place.folder, place.meta, "").array(ROWS))
     return Columns(tuple(place.folder / _items(end) for end in ends), ITEMS, rows)
 
 

@@ -14,8 +14,6 @@ import logging
 import os
 import re
 import signal
-import socket
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -23,6 +21,9 @@ from typing import Any
 from rars.errors import RarsError, Unavailable
 from rars.scale.cluster import connected
 from rars.scale.local import THREADS
+from rars.serving.app import create_app
+from rars.serving.logs import Log
+from rars.serving.server import address, bound, engine_of
 from rars.serving.settings import Settings
 from rars.serving.systems import named_runs
 
@@ -46,12 +47,12 @@ def serve_on_ray(named: Sequence[str], settings: Settings, *, ready: Callable[[s
     for name, seconds in _PATIENCE.items():
         os.environ.setdefault(name, seconds)
 
-    def build() -> (
-        Any
-    ):  # Ray takes a plain function for one that builds, anything else for what was built
+    # A plain function: anything else would be taken for the application itself.
+    def build() -> Any:
         return application(list(named), settings)
 
-    port = settings.port or _free(settings.host)
+    with bound(settings) as door:  # what cannot be listened on is said before anything starts
+        port, shown = door.getsockname()[1], address(door)
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     connected(settings.replicas)
     quiet = {"log_level": "ERROR", "enable_access_log": False}
@@ -79,8 +80,7 @@ def serve_on_ray(named: Sequence[str], settings: Settings, *, ready: Callable[[s
             serve.run(searcher.bind(), name=NAME, route_prefix="/")
         except RuntimeError as error:
             raise RarsError(_why(f"{error}\n{_told(serve)}")) from error
-        shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-        ready(f"http://{shown}:{port}")
+        ready(shown)
         stopped.wait()
     finally:
         serve.delete(NAME)
@@ -90,22 +90,10 @@ def serve_on_ray(named: Sequence[str], settings: Settings, *, ready: Callable[[s
 
 def application(named: Sequence[str], settings: Settings) -> Any:
     """The application of one replica, built where it runs."""
-    import torch
     from ray import serve
 
-    from rars.serving.app import create_app
-    from rars.serving.engine import Engine
-    from rars.serving.logs import Log
-    from rars.serving.metrics import Metrics
-    from rars.serving.server import TURN
-    from rars.serving.systems import Systems
-
-    torch.set_num_threads(settings.threads)
-    sys.setswitchinterval(TURN)
-    systems = Systems.open(named, narrow=settings.narrow, keep=settings.open_versions)
     own = serve.get_replica_context().replica_id.unique_id
-    engine = Engine(systems, settings, Metrics(own))
-    return create_app(engine, log=Log(on=settings.log))
+    return create_app(engine_of(named, settings, own), log=Log(on=settings.log))
 
 
 def _told(serve: Any) -> str:
@@ -120,10 +108,3 @@ def _why(text: str) -> str:
     if said is not None:
         return said[1].strip()
     return f"Ray Serve could not start the replicas: {text.strip().splitlines()[0].rstrip('.')}."
-
-
-def _free(host: str) -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as door:
-        door.bind((host, 0))
-        return int(door.getsockname()[1])

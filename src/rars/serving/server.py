@@ -31,7 +31,7 @@ from rars.serving.replicas import supervise
 from rars.serving.settings import Settings
 from rars.serving.systems import Systems
 
-TURN = 0.001
+_TURN = 0.001
 """Seconds after which the searching thread lets the others have a turn; Python's own 5 ms are long here."""
 
 
@@ -77,13 +77,19 @@ def serve_on(
 ) -> None:
     """Serve runs on a bound socket; ``replica`` is the number among those that share it."""
     keys = Keys() if settings.keys is None else Keys.read(settings.keys)
-    torch.set_num_threads(settings.threads)
-    sys.setswitchinterval(TURN)
-    systems = Systems.open(named, narrow=settings.narrow, keep=settings.open_versions, tell=tell)
-    engine = Engine(systems, settings, Metrics(replica))
-    server = Server(engine, settings, keys)
+    server = Server(engine_of(named, settings, replica, tell=tell), settings, keys)
     server.ready = ready
     server.run([door])
+
+
+def engine_of(
+    named: Sequence[str], settings: Settings, replica: int | str | None, *, tell: Tell = SILENT
+) -> Engine:
+    """Runs opened, in a process that is theirs; ``replica`` is what their series are called by."""
+    torch.set_num_threads(settings.threads)
+    sys.setswitchinterval(_TURN)
+    systems = Systems.open(named, narrow=settings.narrow, keep=settings.open_versions, tell=tell)
+    return Engine(systems, settings, Metrics(replica))
 
 
 class Server(uvicorn.Server):

@@ -154,6 +154,17 @@ def test_false_removes_a_term():
     assert found == resolved("base").objective.terms
 
 
+def test_a_term_may_fade_and_one_that_does_not_is_written_as_before():
+    """Numbers kept by what a recipe says are found again."""
+    assert "until" not in resolved("rars").model_dump_json() + resolved("rars").to_toml()
+    fading = resolved("rars", "objective.terms.tree.until=0.5")
+    assert "until = 0.5" in fading.to_toml()
+    [tree] = [one for one in fading.objective.terms if one.name == "tree"]
+    assert [tree.at(progress) for progress in (0.0, 0.25, 0.5, 1.0)] == [0.5, 0.25, 0.0, 0.0]
+    with pytest.raises(RarsError, match=r"until"):
+        resolved("rars", "objective.terms.tree.until=1.5")
+
+
 def test_a_new_name_with_a_term_adds_one():
     changes = ('objective.terms.fine.term="tree"', "objective.terms.fine.rank=8")
     found = resolved("rars", *changes).objective

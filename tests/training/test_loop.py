@@ -89,6 +89,34 @@ def test_a_recipe_without_steps_is_called_as_before():
     assert LoopSettings(steps=3).model_dump()["steps"] == 3
 
 
+def tree_with(example, **own):
+    model = retriever(example.vocabulary.slots, dropout_rate=0.0)
+    listed = terms("full-sid", "tree", rank=8, siblings="all", **own)
+    return loop.TrainingModel(model, listed)
+
+
+def test_a_term_that_fades_counts_less_and_less_and_then_not_at_all(tmp_path):
+    example = alike(queries=24)
+    loop.train(tree_with(example, weight=0.8, until=0.5), plan_of(example, tmp_path))
+    lines = [json.loads(line) for line in (tmp_path / "journal.jsonl").read_text().splitlines()]
+    weights = [max(0.0, 0.8 * (1 - line["progress"] / 0.5)) for line in lines]
+    assert weights[0] > 0.7
+    assert weights[-1] == 0.0
+    for line, weight in zip(lines, weights, strict=True):
+        assert line["loss"] == pytest.approx(line["full-sid"] + weight * line["tree"], rel=1e-5)
+
+
+def test_a_term_that_fades_at_once_trains_as_one_that_never_counts(tmp_path):
+    example, ends = alike(), []
+    for name, own in (("fades", {"until": 1e-9}), ("never", {"weight": 0.0}), ("stays", {})):
+        model = tree_with(example, **own)
+        loop.train(model, plan_of(example, tmp_path / name))
+        ends.append(model.model.state_dict())
+    for name, value in ends[1].items():
+        assert torch.equal(value, ends[0][name]), name
+    assert any(not torch.equal(value, ends[2][name]) for name, value in ends[1].items())
+
+
 def test_only_the_encoder_stack_and_heads_have_rates_of_their_own():
     example = Example(latent=False)
     own = family_model()

@@ -151,7 +151,14 @@ class TermSettings(Section):
     term: str
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     weight: float = Field(ge=0)
+    until: float | None = Field(None, gt=0, le=1)
+    """The share of a phase after which the weight is nothing; it falls to that in a straight line. Left out,
+    it stays what it is."""
     own: Any = Field(exclude=True)
+
+    def at(self, progress: float) -> float:
+        """The weight where a phase has come so far (0 to 1)."""
+        return self.weight * (1.0 if self.until is None else max(0.0, 1.0 - progress / self.until))
 
     @model_validator(mode="before")
     @classmethod
@@ -161,7 +168,8 @@ class TermSettings(Section):
         term = given.get("term", given.get("name"))
         known = part(cls.kind, term)
         mine = {"name": given.get("name", term), "weight": given.get("weight", known.weight)}
-        rest = {k: v for k, v in given.items() if k not in ("term", "name", "weight")}
+        rest = {k: v for k, v in given.items() if k not in ("term", "name", "weight", "until")}
+        mine |= {"until": given["until"]} if "until" in given else {}
         return {**mine, "term": term, "own": checked(known.settings, rest, f"terms.{mine['name']}")}
 
     @model_serializer(mode="wrap")
@@ -169,6 +177,8 @@ class TermSettings(Section):
         written: dict[str, Any] = handler(self)
         if written["name"] == written["term"]:
             del written["name"]
+        if self.until is None:
+            written.pop("until", None)
         own: dict[str, Any] = self.own.model_dump(mode="json", exclude_none=True)
         return written | own
 

@@ -100,15 +100,17 @@ class TrainingModel(nn.Module):
         made = ((one, TERMS[one.term].candidates) for one in self.terms)
         return {one.name: wanted(one.own) for one, wanted in made if wanted is not None}
 
-    def forward(self, batch: Batch, seed: int) -> tuple[Tensor, dict[str, Tensor]]:
-        """The objective and each of its terms, as means over the whole batch."""
+    def forward(
+        self, batch: Batch, seed: int, progress: float = 0.0
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The objective at this progress of a phase, and each of its terms, as means over the whole batch."""
         found = self.model(batch, alone=self.alone)
         generator = torch.Generator().manual_seed(seed)
         loss = torch.zeros((), device=found.logits[0].device)
         means: dict[str, Tensor] = {}
         for one in self.terms:
             total = self._total(one, found, batch, generator)
-            loss = loss + one.weight * total.mean
+            loss = loss + one.at(progress) * total.mean
             means[one.name] = total.mean.detach()
         return loss, means
 
@@ -367,7 +369,7 @@ class _Run:
             for number, own in enumerate(parts):
                 batch = self._packed(own, whole)
                 with self._synchronised(last=number + 1 == len(parts)):
-                    loss, listed = self.wrapped(batch, seed + number)
+                    loss, listed = self.wrapped(batch, seed + number, progress)
                     self._check(loss, listed, step)
                     # Gradients are averaged over processes, but each already holds its share of the sum.
                     self.accelerator.backward(loss * self.world / len(group))
@@ -379,7 +381,7 @@ class _Run:
         norm = self.accelerator.clip_grad_norm_(self.model.parameters(), loop.clip)
         self.stepper.step()
         self.stepper.zero_grad()
-        total = sum(one.weight * sums[one.name] for one in self.model.terms)
+        total = sum(one.at(progress) * sums[one.name] for one in self.model.terms)
         return sums | {
             "loss": total,
             "learning_rate": loop.learning_rate * rate,

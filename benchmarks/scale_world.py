@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
@@ -25,6 +26,7 @@ from benchmarks.evidence import COLORS
 from rars.arrays import Ints, Points
 from rars.config import Recipe
 from rars.identifiers.residual import ResidualQuantizer
+from rars.model import saving
 from rars.model.saving import Ready, build
 from rars.model.tokenizer import train_tokenizer
 from rars.search.cells import Cells
@@ -34,6 +36,7 @@ from rars.search.evidence.postings import PostingsBuilder
 from rars.search.index import IndexVersion
 from rars.search.query_reader import QueryReader, measure_of
 from rars.search.retriever import Retriever
+from rars.search.router import Router
 from rars.search.rules import HybridSettings
 from rars.search.store import SHOWN, SHOWN_FILE, ItemStore
 from rars.search.vectors import Vectors, cells_of
@@ -196,7 +199,7 @@ def queries(folder: Path, count: int) -> Asked:
 
 
 def ready_model(books: Sequence[Points], tree: PrefixTree) -> Ready:
-    """The tiny model of ``practical`` with random weights, and a prior as sharp as a trained one."""
+    """The tiny model of ``practical`` with random weights, a prior as sharp as a trained one, opened anew."""
     settings = Recipe.resolve("practical", size="tiny").model
     tokenizer = train_tokenizer((word(n) for n in range(20_000)), settings.vocabulary, 64)
     vocabulary = SidVocabulary.of(tree, (CODES,) * DEPTH)
@@ -208,7 +211,10 @@ def ready_model(books: Sequence[Points], tree: PrefixTree) -> Ready:
         ready.model.prior.sharpness.fill_(SHARPNESS)
         ready.model.prior.scales.copy_(torch.tensor(PRIOR))
         ready.model.prior.own.fill_(DECODER)
-    return ready
+    # A run that is opened has leaner modules than one in training.
+    with TemporaryDirectory() as folder:
+        saving.save(ready, Path(folder))
+        return saving.load(Path(folder))
 
 
 def opened(folder: Path) -> IndexVersion:
@@ -238,7 +244,6 @@ def retriever(index: IndexVersion, folder: Path, asked: Asked, **settings: Any) 
     table = dict(zip(asked.texts, asked.vectors, strict=True))
     reader = GivenVectors(ready, quantizer, "given", "given", table=table)
     search = Recipe.resolve("practical", size="tiny").search.model_copy(update=settings)
-    measure = measure_of(ready, index.tree)
-    return Retriever(
-        cast(Any, None), ready, reader, index, search, HybridSettings(), None, None, measure
-    )
+    router, measure = Router.of(ready, index), measure_of(ready, index.tree)
+    nothing = cast(Any, None)
+    return Retriever(nothing, ready, reader, index, search, HybridSettings(), router, measure)

@@ -17,6 +17,8 @@ FLOORS = [
     "progress",
     "places",
     "checked",
+    "disk",
+    "replacing",
     "artifacts",
     "locks",
     "scale",

@@ -8,7 +8,7 @@ import shutil
 import numpy as np
 import pytest
 
-from rars import artifacts, checked
+from rars import artifacts, checked, disk
 from rars.errors import RarsError
 
 
@@ -26,13 +26,13 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def read(monkeypatch):
     """The files that were read for their digests."""
-    listed, digest = [], artifacts.digest_file
+    listed, digest = [], disk.digest_file
 
     def digest_file(path):
         listed.append(path.name)
         return digest(path)
 
-    monkeypatch.setattr(artifacts, "digest_file", digest_file)
+    monkeypatch.setattr(disk, "digest_file", digest_file)
     return listed
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rars import Dataset, artifacts, places
+from rars import Dataset, artifacts, disk, places
 from rars.errors import RarsError, RarsWarning
 
 MUGS = Dataset.of([{"id": "a", "title": "mug"}], [{"id": "q", "text": "mug"}])
@@ -68,7 +68,7 @@ def test_what_the_system_refuses_is_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(RarsError, match="could not be written: permission denied"):
         MUGS.save(tmp_path / "a")
     with pytest.raises(RarsError, match="could not be written: permission denied"):
-        artifacts.write_text(tmp_path / "b" / "c.json", "{}")
+        disk.write_text(tmp_path / "b" / "c.json", "{}")
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 
 _TICK = 0.1
@@ -91,12 +91,12 @@ def _enter(place: Path, named: Path, wait: bool) -> None:
             try:
                 descriptor, made = _acquired(_file(place))
             except OSError as error:
-                why = artifacts.reason(error)
+                why = disk.reason(error)
                 raise RarsError(f"{_file(place)} could not be written: {why}.") from error
             if descriptor is not None:
                 _mine[place] = _Mine(os.getpid(), descriptor, made)
                 return
-            artifacts.unmake(made)
+            disk.unmake(made)
         if not wait:
             raise RarsError(
                 f"{named} is being changed by {_holder(_file(place))}; try again when it is done."
@@ -106,7 +106,7 @@ def _enter(place: Path, named: Path, wait: bool) -> None:
 
 def _acquired(path: Path) -> tuple[int | None, list[Path]]:
     """A descriptor that holds the lock, and the folders made for it; None where another process has it."""
-    made = artifacts.make_parents(path)
+    made = disk.make_parents(path)
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         if not _locked(descriptor):
@@ -146,7 +146,7 @@ def _leave(place: Path) -> None:
         # While it is held: whoever opened the file before finds it gone and takes a new one.
         _file(place).unlink(missing_ok=True)
         os.close(mine.descriptor)
-        artifacts.unmake(mine.made)
+        disk.unmake(mine.made)
 
 
 def _command() -> str:

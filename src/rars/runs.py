@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from rars import __version__, artifacts, places
+from rars import __version__, disk, places
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.errors import RarsError
@@ -59,10 +59,10 @@ class Run:
         """
         run = cls.planned(folder, dataset)
         if not run.manifest_path.exists():
-            artifacts.write_json(run.manifest_path, _fresh(dataset))
+            disk.write_json(run.manifest_path, _fresh(dataset))
         path, text = run.folder / "recipe.toml", recipe.to_toml()
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            artifacts.write_text(path, text)
+            disk.write_text(path, text)
         return run
 
     @classmethod
@@ -93,7 +93,7 @@ class Run:
 
     def manifest(self) -> dict[str, Any]:
         """What is recorded so far; a manifest of something else is refused."""
-        manifest = artifacts.read_json(self.manifest_path)
+        manifest = disk.read_json(self.manifest_path)
         if (
             not isinstance(manifest, dict)
             or manifest.get("kind") != KIND
@@ -110,7 +110,7 @@ class Run:
         """Note that a step's part is on disk."""
         manifest = self.manifest()
         manifest["steps"][step] = facts
-        artifacts.write_json(self.manifest_path, manifest)
+        disk.write_json(self.manifest_path, manifest)
 
     def dataset(self) -> Dataset:
         """The dataset the run was made from; a changed one is an error."""
@@ -133,7 +133,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _ours(name: str) -> bool:
-    return name in (DATASET, TUNING, TRIALS) or (name.startswith(".") and name.endswith(".partial"))
+    return name in (DATASET, TUNING, TRIALS) or disk.is_draft(Path(name))
 
 
 @contextmanager
@@ -148,8 +148,8 @@ def kept(dataset: Dataset, home: Path) -> Iterator[Dataset]:
         yield on_disk(dataset, home)
     except RarsError:
         if fresh and not (home / "manifest.json").exists():
-            artifacts.discard(home / DATASET)
-            artifacts.unmake(missing)
+            disk.discard(home / DATASET)
+            disk.unmake(missing)
         raise
 
 

@@ -498,7 +498,7 @@ def test_the_installed_command_reports_problems(tmp_path: Path) -> None:
 
 KILLED = """
 import os, signal
-from rars import artifacts
+from rars import replacing
 from rars.data.folder import DatasetWriter
 
 def die(*_, **__):
@@ -506,7 +506,7 @@ def die(*_, **__):
 
 place = os.environ["PLACE"]
 if place == "swap":
-    artifacts._renamed = artifacts._point = die
+    replacing.renamed = replacing.point = die
 else:
     add = DatasetWriter.add
     DatasetWriter.add = lambda self, table, rows: die() if table == place else add(self, table, rows)

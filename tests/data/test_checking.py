@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from rars import artifacts
+from rars import disk
 from rars.data import folder as folders
 from rars.data import writing_dataset
 from rars.data.checking import check_folder
@@ -39,11 +39,11 @@ def rewrite(folder: Path, table: str, column: str, values: list[Any], kind: pa.D
 
 
 def reseal(folder: Path) -> None:
-    sealed = artifacts.read_json(folder / folders.MANIFEST)
+    sealed = disk.read_json(folder / folders.MANIFEST)
     for name, file in sealed["files"].items():
         path = folder / name
-        file.update(sha256=artifacts.digest_file(path), bytes=path.stat().st_size)
-    artifacts.write_json(folder / folders.MANIFEST, sealed)
+        file.update(sha256=disk.digest_file(path), bytes=path.stat().st_size)
+    disk.write_json(folder / folders.MANIFEST, sealed)
 
 
 def said(folder: Path) -> str:
@@ -160,9 +160,9 @@ def test_missing_column_and_missing_file(stored: Path) -> None:
 
 
 def test_counts_of_the_manifest_are_compared(stored: Path) -> None:
-    sealed = artifacts.read_json(stored / "dataset.json")
+    sealed = disk.read_json(stored / "dataset.json")
     sealed["meta"]["counts"]["items"] = 4
-    artifacts.write_json(stored / "dataset.json", sealed)
+    disk.write_json(stored / "dataset.json", sealed)
     assert "3 rows in items.parquet, but the manifest counts 4" in said(stored)
 
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from rars import artifacts
+from rars import disk
 from rars.experiments import experiment, order
 from rars.experiments.studies import claim
 from rars.identifiers import Identifiers
@@ -63,7 +63,7 @@ def test_the_experiment_tells_queries_apart_by_the_tree_of_its_identifiers(
 
     def run_all(tasks, jobs, watch=None, engine="local"):
         for one in (one for one in tasks if one.kind == "identify"):
-            artifacts.write_json(one.folder / "manifest.json", {"steps": {"identifiers": {}}})
+            disk.write_json(one.folder / "manifest.json", {"steps": {"identifiers": {}}})
         return trained(tasks, jobs)
 
     class Codes:

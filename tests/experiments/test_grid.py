@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 from rars.experiments.design import Setting, depth_of
 from rars.experiments.grid import Grid
@@ -33,7 +33,7 @@ def grid_of(tmp_path, dataset, one, seeds=2, setting=SETTING):
 
 def finish(cell, rules=None):
     """Write what a trained and measured run leaves behind."""
-    artifacts.write_json(cell.folder / "manifest.json", {"steps": {"model": {}, "index": {}}})
+    disk.write_json(cell.folder / "manifest.json", {"steps": {"model": {}, "index": {}}})
     for rule in cell.condition.rules if rules is None else rules:
         seal_nothing(cell.folder / "results", "test", rule or "plain")
 

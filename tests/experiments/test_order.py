@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rars import artifacts
+from rars import disk
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import Truth, measure, stored
@@ -41,7 +41,7 @@ def stand_in(dataset, fails=""):
                 failures.append(Failure(task.name, "it is broken.", task.log))
                 continue
             folder = Path(task.arguments["out"])
-            artifacts.write_json(folder / "manifest.json", {"steps": {"model": {}, "index": {}}})
+            disk.write_json(folder / "manifest.json", {"steps": {"model": {}, "index": {}}})
             for rule in task.arguments["rules"]["test"]:
                 random = np.random.default_rng(zlib.crc32(f"{task.name}{rule}".encode()))
                 lists = [random.permutation(dataset.n_items)[:8].tolist() for _ in truth.queries]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rars import artifacts
+from rars import disk
 from rars.config import Recipe
 from rars.experiments import tasks
 from tests.experiments.made_up import seal_nothing
@@ -31,7 +31,7 @@ def called(monkeypatch):
 
 
 def finish(folder, *results, steps=("model", "index")):
-    artifacts.write_json(folder / "manifest.json", {"steps": {key: {} for key in steps}})
+    disk.write_json(folder / "manifest.json", {"steps": {key: {} for key in steps}})
     for name in results:
         seal_nothing(folder / "results", *name.split("-"))
 

@@ -18,7 +18,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.cli import app
 from rars.cli.ending import UsageError
 from rars.data import Dataset
@@ -162,7 +162,7 @@ def everything(folder: Path) -> dict[str, tuple[str, str]]:
     return {
         str(path.relative_to(folder)): (
             str(path.readlink()) if path.is_symlink() else "",
-            artifacts.digest_file(path) if path.is_file() else "",
+            disk.digest_file(path) if path.is_file() else "",
         )
         for path in folder.rglob("*")
     }

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 from rars.search.retriever import Retriever
 from rars.systems import search
@@ -44,7 +44,7 @@ def sound() -> Path:
 def _digests(folder: Path) -> dict[str, str]:
     """What is in a folder; locks hold nothing."""
     files = sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.endswith(".lock"))
-    return {str(path.relative_to(folder)): artifacts.digest_file(path) for path in files}
+    return {str(path.relative_to(folder)): disk.digest_file(path) for path in files}
 
 
 def reseal(folder: Path) -> None:
@@ -56,7 +56,7 @@ def reseal(folder: Path) -> None:
             for name, stated in sealed["files"].items():
                 path = manifest.parent / name
                 if path.is_file():
-                    stated["sha256"] = artifacts.digest_file(path)
+                    stated["sha256"] = disk.digest_file(path)
                     stated["bytes"] = path.stat().st_size
         except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError):
             continue  # the manifest itself is what was tampered with

@@ -195,7 +195,7 @@ def state(home: Path) -> dict[str, Any]:
 
 
 def _parts(folder: Path, home: Path) -> Iterator[tuple[str, Any]]:
-    from rars import artifacts
+    from rars import artifacts, replacing
 
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
@@ -205,7 +205,7 @@ def _parts(folder: Path, home: Path) -> Iterator[tuple[str, Any]]:
             yield name, _content(path)
             continue
         for manifest in ("dataset.json", "manifest.json"):
-            sealed = artifacts.current(path) / manifest
+            sealed = replacing.current(path) / manifest
             kind = json.loads(sealed.read_text())["kind"] if sealed.exists() else "run"
             if kind != "run":
                 found = artifacts.opening(path, kind=kind, manifest=manifest)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rars.artifacts import digest_file
+from rars.disk import digest_file
 from rars.errors import RarsError
 from rars.identifiers.naive import RandomDigits
 from rars.identifiers.residual import ResidualQuantizer

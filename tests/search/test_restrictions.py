@@ -103,16 +103,16 @@ def home_of(run):
 @pytest.fixture
 def unchecked(monkeypatch):
     """The item file is replaced in place, so its recorded size is not its size."""
-    from rars import artifacts
+    from rars import artifacts, disk
 
     opening = artifacts.opening
 
     def lenient(folder, **options):
         manifest = folder / "manifest.json"
-        sealed = artifacts.read_json(manifest)
+        sealed = disk.read_json(manifest)
         for name, known in sealed["files"].items():
             known["bytes"] = (folder / name).stat().st_size
-        artifacts.write_json(manifest, sealed)
+        disk.write_json(manifest, sealed)
         return opening(folder, **(options | {"verify": False}))
 
     monkeypatch.setattr(artifacts, "opening", lenient)

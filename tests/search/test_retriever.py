@@ -281,8 +281,8 @@ def test_induced_categories_are_searched_until_they_hold_enough(retriever):
     """Three clusters may hold a handful of items: more of them, in the model's order, none too many."""
     induced = replace(retriever.index.categories, induced=True)
     index = replace(retriever.index, categories=induced)
-    narrow = replace(retriever, index=index).with_width(1)
-    routes = narrow.routes
+    narrow = retriever.with_index(index).with_width(1)
+    routes = narrow.router.routes
     held = {
         name: set(routes.leaves[routes.start[t] : routes.start[t + 1]].tolist())
         for t, name in enumerate(routes.names)
@@ -296,7 +296,7 @@ def test_induced_categories_are_searched_until_they_hold_enough(retriever):
         assert len(hits[0].explanation.categories) == count
     own = retriever.with_width(1).search(TEXTS[0], 1, rule="ar", explain=True)
     assert len(own[0].explanation.categories) == 3
-    wide = replace(retriever, index=index).search_many(TEXTS, 20, rule="all")
+    wide = retriever.with_index(index).search_many(TEXTS, 20, rule="all")
     assert wide == retriever.search_many(TEXTS, 20, rule="all", categories="all")
 
 
@@ -378,13 +378,15 @@ def test_a_batch_thinks_once_for_routing_and_search(retriever, monkeypatch, rule
             inputs = model.think(memory).inputs
             states = model.decoder.sequence(inputs, memory)[0][:, : model.latent_rows]
             chances = [v.numpy() for v in model.categories.log_probabilities(states)]
-        best = retriever.routes.best(chances, 3)
-        names = [retriever.routes.names[terminal] for terminal in best[0]]
+        best = retriever.router.routes.best(chances, 3)
+        names = [retriever.router.routes.names[terminal] for terminal in best[0]]
         assert [path for path, _ in hits[0].explanation.categories] == names
         evidence = [retriever.index.evidence.compatibility(text)]
         mask = (rule == "all",) * retriever.tree.depth
         guide = {"evidence": evidence, "mask": mask, "weight": 2.0}
-        expected = direct(retriever, text, 10, admitted=retriever.routes.admit(best), **guide)
+        expected = direct(
+            retriever, text, 10, admitted=retriever.router.routes.admit(best), **guide
+        )
         found = shown(retriever, hits)
         assert found[0] == expected[0]
         assert found[1] == pytest.approx(expected[1], abs=1e-4)

@@ -176,10 +176,10 @@ def test_a_version_that_a_process_has_open_stays_until_it_lets_go(changed):
 
 
 def test_what_a_kill_left_of_pruned_versions_goes_with_the_next_pruning(changed, monkeypatch):
-    from rars import artifacts
+    from rars import replacing
 
     with monkeypatch.context() as patch:
-        patch.setattr(artifacts, "remove", lambda folder: False)
+        patch.setattr(replacing, "remove", lambda folder: False)
         prune(changed, keep=0)
     assert folders(changed) == ["v000001", "v000002", "v000003"]
     assert set(prune(changed, keep=0).removed) == {"v000001", "v000002"}

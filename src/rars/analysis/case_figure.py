@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.analysis.case import Case, CaseItem, CaseNode, moved, rank_name
 from rars.analysis.fonts import families
 
@@ -52,7 +52,7 @@ def draw(case: Case, path: Path) -> None:
             _Drawing(page, axis, drawn).all()
             image = BytesIO()
             drawn.savefig(image, format=path.suffix.lstrip(".") or "png", facecolor=PAPER)
-            artifacts.write_bytes(path, image.getvalue())
+            disk.write_bytes(path, image.getvalue())
         finally:
             pyplot.close(drawn)
 

@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 
 BLUE, ORANGE, GREEN, RED, GREY = "#3F6FA6", "#D97706", "#3F8F5B", "#B64E4E", "#6B7280"
@@ -58,6 +58,6 @@ def figure(
             drawn.tight_layout()
             image = BytesIO()
             drawn.savefig(image, format=kind)
-            artifacts.write_bytes(path, image.getvalue())
+            disk.write_bytes(path, image.getvalue())
         finally:
             pyplot.close(drawn)

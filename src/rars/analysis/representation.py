@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rars import artifacts
+from rars import replacing
 from rars.config import Recipe
 from rars.errors import RarsError
 from rars.identifiers import Identifiers
@@ -60,7 +60,7 @@ def probe(run: Run, advance: Advance | None = None) -> Probe:
     dataset, recipe = run.dataset(), run.recipe()
     identifiers = Identifiers.load(run.folder / "identifiers")
     prepared = prepare(dataset, identifiers, recipe)
-    model = saving.load(artifacts.current(run.folder / "model")).model.eval()
+    model = saving.load(replacing.current(run.folder / "model")).model.eval()
     if not prepared.judged.stop:
         raise RarsError(f"{dataset.where} has no judged training query to fit a tree head to.")
     data = replace(prepared.data, with_siblings=True)

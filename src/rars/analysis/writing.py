@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rars import __version__, artifacts
+from rars import __version__, artifacts, disk
 from rars.analysis.study import Interactive, Result, Scene, Study, StudySettings
 from rars.evaluation import tables
 from rars.evaluation.markup import templates
@@ -48,18 +48,18 @@ def write(made: Analysed) -> None:
     shown = list(result.tables())
     with artifacts.writing(made.folder, kind=KIND) as draft:
         draft.meta.update(study=study.name)
-        artifacts.write_json(draft.folder / "results.json", payload(made))
+        disk.write_json(draft.folder / "results.json", payload(made))
         text = [f"# {study.title}", "", *(tables.markdown(one) + "\n" for one in shown)]
-        artifacts.write_text(draft.folder / "table.md", "\n".join(text))
-        artifacts.write_text(draft.folder / "table.tex", "\n".join(map(tables.latex, shown)))
+        disk.write_text(draft.folder / "table.md", "\n".join(text))
+        disk.write_text(draft.folder / "table.tex", "\n".join(map(tables.latex, shown)))
         for figure in result.figures():
             for ending in ("png", "svg"):
                 figure.draw(draft.folder / f"{figure.name}.{ending}")
         text_of_section = section(study, result, draft.folder)
-        artifacts.write_text(draft.folder / "section.html", text_of_section)
+        disk.write_text(draft.folder / "section.html", text_of_section)
         page = templates(*_PARTS).get_template("study.html")
         whole = page.render(title=study.title, facts=_facts(made), section=text_of_section)
-        artifacts.write_text(draft.folder / "report.html", whole)
+        disk.write_text(draft.folder / "report.html", whole)
 
 
 def section(study: Study, result: Result, folder: Path) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rars import artifacts
+from rars import disk
 from rars.baselines import SYSTEMS, SystemPart
 from rars.baselines.parts import Facts
 from rars.config import Recipe
@@ -80,4 +80,4 @@ def source_digest(recipe: Recipe, dataset: Dataset) -> str:
     """Of everything a system is made from: the same digest, the same system."""
     own = {name: one.model_dump(mode="json") for name, one in recipe.own.items()}
     seed = recipe.training.seed if part_of(recipe).trains(recipe.own) else None
-    return artifacts.digest_json([dataset.digest, recipe.system, own, seed])
+    return disk.digest_json([dataset.digest, recipe.system, own, seed])

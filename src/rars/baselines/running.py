@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rars import artifacts
+from rars import artifacts, disk
 from rars.arrays import Bools
 from rars.artifacts import Artifact
 from rars.baselines.learning import learn, open_searcher, source_digest
@@ -163,11 +163,11 @@ def make(
     """Learn a system into its run folder, whole or not at all."""
     with artifacts.writing(run.folder / "model", kind=KIND) as draft:
         facts = learn(recipe, dataset, draft.folder, held, advance=advance)
-        artifacts.write_text(draft.folder / RECIPE, recipe.to_toml())
+        disk.write_text(draft.folder / RECIPE, recipe.to_toml())
         draft.meta.update(source=source_digest(recipe, dataset), recipe=recipe.name, facts=facts)
         Run.start(run.folder, recipe, dataset)  # nothing can be refused any more
     return facts
 
 
 def _digest(part: Artifact) -> str:
-    return artifacts.digest_json([part.digest, part.meta["source"], part.meta["facts"]])
+    return disk.digest_json([part.digest, part.meta["source"], part.meta["facts"]])

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rars import artifacts
+from rars import artifacts, disk, replacing
 from rars.data import columns, rules, schema
 from rars.data.dataset import Dataset
 from rars.data.folder import KIND, MANIFEST
@@ -115,7 +115,7 @@ def _is_table(path: Path) -> bool:
 def _check_stored(folder: Path, advance: Advance | None) -> Checked:
     problems = Problems()
     facts = _manifest_facts(folder, problems)
-    home = artifacts.current(folder)
+    home = replacing.current(folder)
     paths = {table: home / f"{table}.parquet" for table in _READ}
     for path in paths.values():
         if not path.is_file():
@@ -138,7 +138,7 @@ def _manifest_facts(folder: Path, problems: Problems) -> dict[str, Any]:
     except RarsError as error:
         problems.add(folder / MANIFEST, str(error).rstrip("."))
     try:
-        sealed = artifacts.read_json(artifacts.current(folder) / MANIFEST)
+        sealed = disk.read_json(replacing.current(folder) / MANIFEST)
     except RarsError:
         return {}
     meta = sealed.get("meta") if isinstance(sealed, dict) else None
@@ -225,5 +225,5 @@ def _check_counts(
 
 def _item_batches(folder: Path) -> Iterator[pa.RecordBatch]:
     """Item texts and categories a batch at a time: a catalogue's texts need not fit in memory."""
-    with pq.ParquetFile(artifacts.current(folder) / "items.parquet") as file:
+    with pq.ParquetFile(replacing.current(folder) / "items.parquet") as file:
         yield from file.iter_batches(columns=["text", "category"])

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rars import artifacts, places
+from rars import artifacts, disk, places, replacing
 from rars.arrays import Doubles
 from rars.data import folder as folders
 from rars.data import importing, memory, schema, views
@@ -58,7 +58,7 @@ class Dataset:
     relevance: str = "linear"
     stored_items: Columns | None = None
     stored_queries: Columns | None = None
-    hold: artifacts.Hold | None = None
+    hold: replacing.Hold | None = None
 
     @classmethod
     def load(cls, folder: str | Path, *, verify: bool = True) -> Dataset:
@@ -157,7 +157,7 @@ class Dataset:
                 "grades": prepared.grades,
                 "merged_judgments": prepared.merged,
             },
-            digest=artifacts.digest_json([*content, prepared.grades]),
+            digest=disk.digest_json([*content, prepared.grades]),
             item_ids=one(catalogue["id"]),
             query_ids=one(asked["id"]),
             query_texts=one(asked["text"]),
@@ -381,7 +381,7 @@ class Dataset:
             | {
                 "folder": None,
                 "facts": {**self.facts, "views": seen},
-                "digest": artifacts.digest_json([self.digest, view, dict(said), list(digests)]),
+                "digest": disk.digest_json([self.digest, view, dict(said), list(digests)]),
             }
             | changed,
         )

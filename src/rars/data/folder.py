@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rars import artifacts
+from rars import artifacts, disk
 from rars.data import schema
 from rars.errors import RarsError
 
@@ -118,6 +118,6 @@ def refuse_foreign(folder: Path) -> None:
     if not any(folder.iterdir()):
         return
     manifest = folder / MANIFEST
-    sealed = artifacts.read_json(manifest) if manifest.exists() else None
+    sealed = disk.read_json(manifest) if manifest.exists() else None
     if not isinstance(sealed, dict) or sealed.get("kind") != KIND:
         raise RarsError(f"{folder} holds files that are not a rars dataset; choose another folder.")

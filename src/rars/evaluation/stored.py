@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from rars import artifacts, locks
+from rars import disk, locks
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation.measures import PerQuery, measure
@@ -69,7 +69,7 @@ def evaluated(
     truth = Truth.of(dataset, split, eligible=eligible)
     known = stored(files, dataset, truth, **facts)
     if known is not None:
-        return known, artifacts.read_json(files.numbers)
+        return known, disk.read_json(files.numbers)
     with locks.held(folder or results):
         if say is not None and files.numbers.exists() and (why := damage(files)) is not None:
             say(f"{why} It is computed again.")
@@ -123,26 +123,26 @@ def store(
 
 def seal(files: Files, numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Write numbers of a run file and qrels that are there, with the digests that ``damage`` asks for."""
-    digests = {path.name: artifacts.digest_file(path) for path in (files.run, files.qrels)}
+    digests = {path.name: disk.digest_file(path) for path in (files.run, files.qrels)}
     sealed = {**numbers, "digests": digests}
-    sealed["digest"] = artifacts.digest_json(sealed)
-    artifacts.write_json(files.numbers, sealed)
+    sealed["digest"] = disk.digest_json(sealed)
+    disk.write_json(files.numbers, sealed)
     return sealed
 
 
 def damage(files: Files) -> str | None:
     """What is wrong with stored numbers and the files they were computed from; None where nothing is."""
     try:
-        numbers = artifacts.read_json(files.numbers)
+        numbers = disk.read_json(files.numbers)
     except RarsError as error:
         return str(error)
     if not isinstance(numbers, dict) or not isinstance(numbers.get("digests"), dict):
         return f"{files.numbers} does not hold the numbers of an evaluation."
     said = numbers.pop("digest", None)
-    if artifacts.digest_json(numbers) != said:
+    if disk.digest_json(numbers) != said:
         return f"{files.numbers} has changed since it was written: its digest does not match."
     for path in (files.run, files.qrels):
-        if not path.is_file() or artifacts.digest_file(path) != numbers["digests"].get(path.name):
+        if not path.is_file() or disk.digest_file(path) != numbers["digests"].get(path.name):
             return f"{path} is not the file that {files.numbers.name} was computed from."
     return None
 
@@ -153,7 +153,7 @@ def stored(files: Files, dataset: Dataset, truth: Truth, **facts: Any) -> PerQue
     """
     if not files.numbers.exists() or damage(files) is not None:
         return None
-    numbers = artifacts.read_json(files.numbers)
+    numbers = disk.read_json(files.numbers)
     if any(numbers.get(key) != value for key, value in facts.items()):
         return None
     return measure(read_run(files.run, dataset), truth)
@@ -168,7 +168,7 @@ def verify(
     """
     if (why := damage(files)) is not None:
         raise RarsError(why)
-    numbers = artifacts.read_json(files.numbers)
+    numbers = disk.read_json(files.numbers)
     outside = rescored_means(files.run, files.qrels)
     stated = [(name, "mean", value) for name, value in outside.items()]
     if dataset is not None:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Ints
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
@@ -135,7 +135,7 @@ def falling(ranked: Ranked) -> npt.NDArray[np.float32]:
 
 
 def _write(path: Path, lines: pa.Array) -> None:
-    artifacts.write_text(path, "".join(f"{line}\n" for line in lines.to_pylist()))
+    disk.write_text(path, "".join(f"{line}\n" for line in lines.to_pylist()))
 
 
 def _written(ids: pa.Array) -> pa.Array:

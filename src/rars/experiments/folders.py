@@ -8,14 +8,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.evaluation import stored
 
 
 def steps(folder: Path) -> dict[str, Any]:
     """What a run's manifest records; nothing where there is none."""
     path = folder / "manifest.json"
-    found: dict[str, Any] = artifacts.read_json(path)["steps"] if path.exists() else {}
+    found: dict[str, Any] = disk.read_json(path)["steps"] if path.exists() else {}
     return found
 
 

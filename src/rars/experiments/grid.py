@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.experiments import folders
@@ -162,7 +162,7 @@ def loaded(recipe: Recipe) -> tuple[str, ...]:
 
 def digest(dataset: Dataset, settings: object) -> str:
     """The digest in a folder's name: of the data and the settings it was made from."""
-    return artifacts.digest_json([dataset.digest, settings])
+    return disk.digest_json([dataset.digest, settings])
 
 
 def _cell(home: Path, dataset: Dataset, condition: Condition, seed: int, kept: Kept) -> GridCell:

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rars import artifacts
+from rars import disk
 from rars.config import Recipe
 from rars.errors import RarsError
 from rars.evaluation import PerQuery
@@ -33,7 +33,7 @@ _COUNTS = ("left_out", "unanswered")
 
 def run_name(data: str, recipe: Recipe) -> str:
     """What a run of a recipe on a dataset (its digest) is called."""
-    return f"{recipe.name}-{artifacts.digest_json([data, recipe.model_dump(mode='json')])[:SHORT]}"
+    return f"{recipe.name}-{disk.digest_json([data, recipe.model_dump(mode='json')])[:SHORT]}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Kept:
         counts = {key: str(getattr(found, key)) for key in _COUNTS}
         sink = io.BytesIO()
         pq.write_table(pa.table(columns).replace_schema_metadata(counts), sink, compression="zstd")
-        artifacts.write_bytes(path, sink.getvalue())
+        disk.write_bytes(path, sink.getvalue())
 
     def find_course(self, run: str) -> Course | None:
         """How a run's training went, where that was kept."""
@@ -77,7 +77,7 @@ class Kept:
         if path is None or not path.exists():
             return None
         try:
-            return Course.of_dict(artifacts.read_json(path))
+            return Course.of_dict(disk.read_json(path))
         except (KeyError, TypeError, ValueError) as error:
             raise RarsError(f"{path} does not hold the course of a training.") from error
 
@@ -85,13 +85,13 @@ class Kept:
         """Keep how a run's training went, unless it is there already."""
         path = self._path(run, _COURSE)
         if path is not None and not path.exists():
-            artifacts.write_json(path, found.as_dict())
+            disk.write_json(path, found.as_dict())
 
     def describe(self, data: str, recipe: Recipe) -> None:
         """Say what a run was made from, beside its numbers."""
         path = self._path(run_name(data, recipe), _RUN)
         if path is not None and path.parent.exists() and not path.exists():
-            artifacts.write_json(path, {"data": data, "recipe": recipe.to_toml()})
+            disk.write_json(path, {"data": data, "recipe": recipe.to_toml()})
 
     def _path(self, run: str, file: str) -> Path | None:
         if self.folder is None:
@@ -105,7 +105,7 @@ class Kept:
         found = {}
         for path in sorted(self.folder.glob(f"*/{_RUN}")) if self.folder is not None else ():
             try:
-                told = artifacts.read_json(path)
+                told = disk.read_json(path)
                 recipe = Recipe.of(tomllib.loads(told["recipe"]))
                 found[run_name(str(told["data"]), recipe)] = path.parent.name
             except (RarsError, KeyError, TypeError, ValueError):

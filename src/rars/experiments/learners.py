@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rars import __version__, artifacts
+from rars import __version__, disk
 from rars.analysis import ambiguity, figures, health
 from rars.data import Dataset
 from rars.errors import RarsError
@@ -148,7 +148,7 @@ def compare_learners(
         "rars": __version__,
         "data": {
             "name": " and ".join(found),
-            "digest": artifacts.digest_json([one.digest for one in loaded]),
+            "digest": disk.digest_json([one.digest for one in loaded]),
             "items": sum(one.n_items for one in loaded),
         },
         "queries": {},
@@ -316,12 +316,12 @@ def _written(
     made = [table(name, rows, payload["split"]) for name, rows in found.items() if rows]
     if not made:
         raise RarsError(f"No identifiers could be made: {failures[0]}.")
-    artifacts.write_json(folder / "results.json", payload)
+    disk.write_json(folder / "results.json", payload)
     text = [f"# {TITLE}", "", *(tables.markdown(one) + "\n" for one in made)]
-    artifacts.write_text(folder / "table.md", "\n".join(text))
-    artifacts.write_text(folder / "table.tex", "\n".join(map(tables.latex, made)))
+    disk.write_text(folder / "table.md", "\n".join(text))
+    disk.write_text(folder / "table.tex", "\n".join(map(tables.latex, made)))
     draw({name: rows for name, rows in found.items() if rows}, folder / "figure.png")
     said = [str(one) for one in failures]
     html = page.report(payload, made, [folder / "figure.png"], [], None, said)
-    artifacts.write_text(folder / "report.html", html)
+    disk.write_text(folder / "report.html", html)
     return LearnerOutcome(folder, found, made, failures, payload)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rars import artifacts
+from rars import disk
 from rars.analysis import figures
 from rars.data import Dataset
 from rars.errors import RarsError
@@ -140,7 +140,7 @@ class RateSearch:
     def known(self, recipe: str) -> Curve | None:
         """A choice made earlier; None where there is none, or a run of it failed and may succeed now."""
         path = self.path(recipe)
-        known = Curve.from_dict(artifacts.read_json(path)) if path.exists() else None
+        known = Curve.from_dict(disk.read_json(path)) if path.exists() else None
         return None if known is None or known.failed else known
 
 
@@ -159,7 +159,7 @@ def choose(search: RateSearch, recipes: Sequence[str], work: Work) -> dict[str, 
                 tried[recipe].append(_round(curve.beyond))
             else:
                 curves[recipe] = curve
-                artifacts.write_json(search.path(recipe), curve.as_dict())
+                disk.write_json(search.path(recipe), curve.as_dict())
                 del tried[recipe]
     return {recipe: curves[recipe] for recipe in recipes}
 

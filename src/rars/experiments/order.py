@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rars import __version__, artifacts
+from rars import __version__, disk
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.evaluation import Truth, tables
@@ -261,10 +261,10 @@ def _written(
     made, said = order.study.tables(results), findings(results)
     shown = [*made, *([learning_rate.table(list(curves.values()))] if curves else [])]
     payload = _payload(order, grid, results, curves, failures, seconds) | {"findings": said}
-    artifacts.write_json(folder / "results.json", payload)
+    disk.write_json(folder / "results.json", payload)
     text = [f"# {order.study.title}", "", *(tables.markdown(table) + "\n" for table in shown)]
-    artifacts.write_text(folder / "table.md", "\n".join(text))
-    artifacts.write_text(folder / "table.tex", "\n".join(map(tables.latex, shown)))
+    disk.write_text(folder / "table.md", "\n".join(text))
+    disk.write_text(folder / "table.tex", "\n".join(map(tables.latex, shown)))
     pictures = []
     if order.study.draw is not None:
         order.study.draw(results, folder / "figure.png")
@@ -275,7 +275,7 @@ def _written(
         learning_rate.draw(list(curves.values()), tuning)
     missing = [*map(str, failures), *results.lacking_sentences]
     html = page.report(payload, made, pictures, list(curves.values()), tuning, missing)
-    artifacts.write_text(folder / "report.html", html)
+    disk.write_text(folder / "report.html", html)
     return Outcome(folder, results, shown, said, failures, payload)
 
 
@@ -316,7 +316,7 @@ def _run(cell: GridCell) -> dict[str, Any]:
         "rules": list(cell.condition.rules),
         "run": cell.folder.name,
         "recipe": cell.recipe.name,
-        "recipe_digest": artifacts.digest_json(cell.recipe.model_dump(mode="json")),
+        "recipe_digest": disk.digest_json(cell.recipe.model_dump(mode="json")),
         "learning_rate": cell.recipe.training.learning_rate if cell.identifiers else None,
         "identifiers": cell.identifiers.name if cell.identifiers else None,
         "seconds": model.get("seconds"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.evaluation import tables
 from rars.experiments import order, page
 from rars.experiments.order import Order, Outcome, Say
@@ -46,10 +46,10 @@ def conduct(
     folder = orders[0].folder.parent
     made = joined({name: part.tables for name, part in parts.items()})
     payload = _payload(parts)
-    artifacts.write_json(folder / "results.json", payload)
+    disk.write_json(folder / "results.json", payload)
     text = [f"# {payload['title']}", "", *(tables.markdown(table) + "\n" for table in made)]
-    artifacts.write_text(folder / "table.md", "\n".join(text))
-    artifacts.write_text(folder / "table.tex", "\n".join(map(tables.latex, made)))
+    disk.write_text(folder / "table.md", "\n".join(text))
+    disk.write_text(folder / "table.tex", "\n".join(map(tables.latex, made)))
     drawn = [part.folder / "figure.png" for part in parts.values()]
     pictures = [path for path in drawn if path.exists()]
     failures = [one for part in parts.values() for one in part.failures]
@@ -59,7 +59,7 @@ def conduct(
         for one in (*map(str, part.failures), *part.results.lacking_sentences)
     ]
     html = page.report(payload, made, pictures, [], None, missing)
-    artifacts.write_text(folder / "report.html", html)
+    disk.write_text(folder / "report.html", html)
     return Outcomes(folder, parts, made, payload["findings"], failures, payload)
 
 

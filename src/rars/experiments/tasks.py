@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts, pipeline
+from rars import disk, pipeline
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.experiments import folders
@@ -71,7 +71,7 @@ class Task:
     @property
     def digest(self) -> str:
         """Of the function's name and arguments: equal digests mean the same work."""
-        return artifacts.digest_json([self.kind, dict(self.arguments)])
+        return disk.digest_json([self.kind, dict(self.arguments)])
 
     @property
     def log(self) -> Path:
@@ -85,7 +85,7 @@ class Task:
 
     def write(self) -> Path:
         """Write it for another process."""
-        artifacts.write_json(
+        disk.write_json(
             self.file,
             {
                 "name": self.name,
@@ -101,7 +101,7 @@ class Task:
     @classmethod
     def read(cls, path: Path) -> Task:
         """Read it back."""
-        known = artifacts.read_json(path)
+        known = disk.read_json(path)
         needs = tuple(map(Path, known["needs"]))
         folder = Path(known["folder"])
         return cls(known["name"], known["kind"], known["arguments"], folder, needs)
@@ -110,7 +110,7 @@ class Task:
 def _kept(folder: Path, recipe: str) -> Recipe:
     """A recipe, written beside the folder that is made from it."""
     path = folder.with_name(f"{folder.name}.toml")
-    artifacts.write_text(path, recipe)
+    disk.write_text(path, recipe)
     return Recipe.read(path)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Codes, Floats
 from rars.identifiers.blocks import BLOCK
 from rars.identifiers.quantizer import Quantizer
@@ -63,4 +63,4 @@ def _digest(quantizer: Quantizer, vectors: Floats) -> str:
         digest.update(np.ascontiguousarray(tensor).tobytes())
     for start, stop in spans(len(vectors), ROWS):
         digest.update(np.ascontiguousarray(vectors[start:stop]).tobytes())
-    return artifacts.digest_json([digest.hexdigest(), list(vectors.shape), str(vectors.dtype)])
+    return disk.digest_json([digest.hexdigest(), list(vectors.shape), str(vectors.dtype)])

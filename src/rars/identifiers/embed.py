@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rars import artifacts, locks
+from rars import artifacts, disk, locks
 from rars.arrays import Floats, Ints, Points
 from rars.data import Dataset
 from rars.errors import RarsError
@@ -205,7 +205,7 @@ def is_cached(texts: pa.ChunkedArray, embedder: Embedder, *, cache: Path | None 
 
 
 def _place(texts: pa.ChunkedArray, embedder: Embedder, cache: Path | None) -> Path:
-    digest = artifacts.digest_json([digest_texts(texts), embedder.digest])
+    digest = disk.digest_json([digest_texts(texts), embedder.digest])
     return (cache or cache_folder()) / "embeddings" / digest[:32]
 
 

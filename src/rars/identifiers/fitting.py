@@ -18,7 +18,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Ints, Points
 from rars.data import Dataset
 from rars.errors import RarsError
@@ -150,7 +150,7 @@ class MappedEmbedder:
     def digest(self) -> str:
         """Of the embedder and the map."""
         matrix = hashlib.sha256(np.ascontiguousarray(self.maps.query).tobytes()).hexdigest()
-        return artifacts.digest_json([self.embedder.digest, matrix])
+        return disk.digest_json([self.embedder.digest, matrix])
 
     def embed(self, texts: Sequence[str]) -> Points:
         """Vectors, (n, dim)."""

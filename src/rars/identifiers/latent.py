@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Ints, Points, padded
 from rars.checkpoints import UNREADABLE, located, quiet, refuse_kernel
 from rars.errors import RarsError
@@ -87,7 +87,7 @@ class LatentModel(nn.Module):
         self.model.save_pretrained(str(folder))
         self.tokenizer.save_pretrained(str(folder))
         known = {"steps": self.steps, "max_tokens": self.max_tokens}
-        artifacts.write_json(folder / FILE, known)
+        disk.write_json(folder / FILE, known)
 
     def vectors(self, texts: Sequence[str]) -> Tensor:
         """Unit vectors (n, width)."""
@@ -264,7 +264,7 @@ def _kept(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.is_file():
         return {}
-    found: dict[str, Any] = artifacts.read_json(path)
+    found: dict[str, Any] = disk.read_json(path)
     return found
 
 
@@ -276,7 +276,7 @@ class LatentEmbedder:
         self.dim = self._model.width
         weights = weights_digest(located(source), self._model.model)
         known = [self._model.steps, self._model.max_tokens]
-        self.digest = artifacts.digest_json([KIND, 1, weights, known])
+        self.digest = disk.digest_json([KIND, 1, weights, known])
 
     def embed(self, texts: Sequence[str]) -> Points:
         """Vectors, (n, width)."""

@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.checkpoints import NO_CODE, reason
 from rars.errors import RarsError, Unavailable
 
@@ -19,7 +19,7 @@ def weights_digest(source: str, model: Any) -> object:
     folder = Path(source)
     if folder.is_dir():
         paths = sorted(path for path in folder.rglob("*") if path.is_file())
-        return {path.relative_to(folder).as_posix(): artifacts.digest_file(path) for path in paths}
+        return {path.relative_to(folder).as_posix(): disk.digest_file(path) for path in paths}
     import torch
 
     digest = hashlib.sha256()

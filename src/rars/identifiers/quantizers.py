@@ -12,7 +12,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 from rars.identifiers.additive import AdditiveQuantizer
 from rars.identifiers.ball import BallQuantizer
@@ -41,12 +41,12 @@ def save_quantizer(quantizer: Quantizer, folder: Path) -> None:
     tensors = {name: np.ascontiguousarray(array) for name, array in quantizer.tensors().items()}
     safetensors.numpy.save_file(tensors, folder / TENSORS)
     facts = {"kind": quantizer.kind, "sizes": list(quantizer.sizes), "inputs": quantizer.inputs}
-    artifacts.write_json(folder / FACTS, facts)
+    disk.write_json(folder / FACTS, facts)
 
 
 def load_quantizer(folder: Path) -> Quantizer:
     """Read back what ``save_quantizer`` wrote."""
-    facts = artifacts.read_json(folder / FACTS)
+    facts = disk.read_json(folder / FACTS)
     tensors = _tensors(folder / TENSORS)
     kind = facts.get("kind") if isinstance(facts, dict) else None
     if kind not in QUANTIZERS:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Points
 from rars.checkpoints import UNREADABLE, located, quiet, refuse_code
 from rars.errors import Unavailable
@@ -82,7 +82,7 @@ class SentenceTransformersEmbedder:
         self.dim = int(self._model.encode(["a"]).shape[1])
         weights = weights_digest(located(source), self._model)
         changed = [] if (pooling, max_tokens) == ("own", None) else [pooling, max_tokens]
-        self.digest = artifacts.digest_json([KIND, 1, weights, *changed])
+        self.digest = disk.digest_json([KIND, 1, weights, *changed])
 
     def embed(self, texts: Sequence[str]) -> Points:
         """Vectors, (n, dim)."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Points, padded
 from rars.checkpoints import UNREADABLE, located, quiet, refuse_kernel
 from rars.errors import RarsError
@@ -48,7 +48,7 @@ class T5Embedder:
             raise unreachable("t5", source, error) from error
         self._device = device
         self.dim = int(config.d_model)
-        self.digest = artifacts.digest_json(["t5", 1, weights_digest(place, self._model)])
+        self.digest = disk.digest_json(["t5", 1, weights_digest(place, self._model)])
 
     def embed(self, texts: Sequence[str]) -> Points:
         """Vectors, (n, d_model)."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rars import artifacts
+from rars import artifacts, disk
 from rars.arrays import Points
 from rars.errors import RarsError
 from rars.identifiers.maps import ROWS, Maps
@@ -28,7 +28,7 @@ def turned_items(
     """The vectors of items through their map, (n, dim); ``source`` says whose vectors they are."""
     if vectors.nbytes <= EASILY:
         return maps.items(vectors)
-    digest = artifacts.digest_json([*source, maps.digest])
+    digest = disk.digest_json([*source, maps.digest])
     folder = (cache or cache_folder()) / "turned" / digest[:32]
     try:
         return artifacts.opening(folder, kind=KIND).array("vectors")

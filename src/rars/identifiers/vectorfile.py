@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import safetensors
 import safetensors.numpy
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Ints, Points
 from rars.errors import RarsError
 from rars.identifiers.embedder import Embedder, EmbedderKind
@@ -70,7 +70,7 @@ def _ids(path: Path) -> tuple[pa.Array, Path]:
         text = lines.read_text(encoding="utf-8")
         return pa.array(text.removesuffix("\n").split("\n"), pa.string()), lines
     if listed.exists():
-        found = artifacts.read_json(listed)
+        found = disk.read_json(listed)
         if not isinstance(found, list):
             raise RarsError(f"{listed} must hold a list of ids.")
         return pa.array([str(one) for one in found], pa.string()), listed
@@ -104,7 +104,7 @@ def _check_finite(vectors: npt.NDArray[Any], path: Path) -> None:
 
 def _ready(source: str, item_ids: pa.Array) -> tuple[Points, str]:
     path = Path(source)
-    return read_vectors(path, item_ids), artifacts.digest_file(path)
+    return read_vectors(path, item_ids), disk.digest_file(path)
 
 
 def _refused(source: str, device: str) -> Embedder:

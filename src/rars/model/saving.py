@@ -17,7 +17,7 @@ import numpy.typing as npt
 import safetensors.torch
 import torch
 
-from rars import artifacts
+from rars import disk
 from rars.checkpoints import UNREADABLE, reason
 from rars.config import ModelSettings
 from rars.errors import RarsError
@@ -125,7 +125,7 @@ def save(ready: Ready, folder: Path) -> None:
     config = dict(vars(ready.architecture)) | {"model_type": stored.KIND}
     weights = {name: value.contiguous() for name, value in ready.model.state_dict().items()}
     check_finite(weights, "the model is not kept")
-    artifacts.write_json(folder / CONFIG, config)
+    disk.write_json(folder / CONFIG, config)
     safetensors.torch.save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
     ready.tokenizer.save(folder)
 

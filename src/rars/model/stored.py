@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 from rars.model import backbone as backbones
 from rars.model.stacks import Shape
@@ -67,7 +67,7 @@ class _Stored(_Strict):
 
 def read(path: Path, weights: Path) -> dict[str, Any]:
     """The fields of a stored configuration; ``weights`` is the file beside it."""
-    saved = artifacts.read_json(path)
+    saved = disk.read_json(path)
     if not isinstance(saved, dict) or saved.pop("model_type", None) != KIND:
         raise RarsError(f"{path} does not describe a rars retriever.")
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import artifacts, disk
 from rars.errors import RarsError
 from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.identifiers.choosing import ChosenEmbedder
@@ -59,7 +59,7 @@ class Choices:
         path = folder / TUNING
         if not path.exists():
             return None
-        told = artifacts.read_json(path)
+        told = disk.read_json(path)
         with artifacts.understood(path):
             if told["kind"] != KIND or not set(told["made"]) <= set(STEPS):
                 raise RarsError(f"{path} does not say what was tuned.")
@@ -69,7 +69,7 @@ class Choices:
         """Write down a choice; from now on it is not made again."""
         self.made[step] = {**chosen, "seconds": round(seconds, 1)}
         told = {"kind": KIND, "asked": self.asked, "made": self.made}
-        artifacts.write_json(self.folder / TUNING, told)
+        disk.write_json(self.folder / TUNING, told)
 
     @property
     def seconds(self) -> float:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rars import __version__, artifacts, places
+from rars import __version__, artifacts, disk, places
 from rars.analysis import curves, health
 from rars.analysis.studies import STUDIES
 from rars.analysis.study import Scene
@@ -90,7 +90,7 @@ def report(
         recipe=(run.folder / "recipe.toml").read_text(encoding="utf-8"),
     )
     with allowed(run, path):
-        artifacts.write_text(path, text)
+        disk.write_text(path, text)
     return Reported(str(run.folder), path, tuple(one.key for one in page.parts), page.missing)
 
 
@@ -185,7 +185,7 @@ class _Page:
             if (why := stored.damage(stored.Files.of(self.run.results, split, rule))) is not None:
                 self.damaged.append(why)
                 continue
-            found.append(artifacts.read_json(path))
+            found.append(disk.read_json(path))
         if found:
             self.parts.append(_Part("evaluation", "How good it is", tables=[_measures(found)]))
         known = {one["rule"] for one in found}

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 from rars.pipeline.opening import open_system
 from rars.progress import SILENT, Tell
@@ -121,7 +121,7 @@ def _write_jsonl(
         )
         for name, text, hits in zip(ids, texts, found, strict=True)
     )
-    artifacts.write_text(out, "".join(f"{line}\n" for line in lines))
+    disk.write_text(out, "".join(f"{line}\n" for line in lines))
 
 
 # -- how an answer came about ----------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rars import artifacts, places
+from rars import disk, places
 from rars.errors import RarsError
 from rars.evaluation.report import shown
 from rars.evaluation.tables import Table, markdown, terminal
@@ -23,4 +23,4 @@ def check_file(path: Path, *endings: str) -> None:
 
 def write_markdown(path: Path, *tables: Table) -> None:
     """Write tables as a Markdown file."""
-    artifacts.write_text(path, "\n".join(map(markdown, tables)) + "\n")
+    disk.write_text(path, "\n".join(map(markdown, tables)) + "\n")

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from rars import artifacts, locks, places
+from rars import disk, locks, places
 from rars.analysis import loss_curve
 from rars.config import Recipe
 from rars.data import Dataset
@@ -162,8 +162,8 @@ class _Tuning:
             self._step("training", self._training)
             self._step("weights", self._weights, "5 of 5: the weights of hybrid search.")
             self._step("validation", self._validation)
-        artifacts.discard(self.folder / TRIALS)
-        artifacts.sweep(self.folder, TRIALS)
+        disk.discard(self.folder / TRIALS)
+        disk.sweep(self.folder, TRIALS)
         return Tuned(run, self.choices)
 
     def _step(self, name: str, choose: Callable[[], Mapping[str, Any]], title: str = "") -> None:
@@ -365,12 +365,12 @@ class _Tuning:
         """Seconds of an epoch, from the first steps of a training that is then forgotten."""
         watch = _Watch(self.tell)
         home = self._trial(SPEED)
-        artifacts.discard(home)  # a killed one has begun somewhere
+        disk.discard(home)  # a killed one has begun somewhere
         self.tell.say("Rehearsing the training, to see how many epochs there is time for.")
         recipe = self._with(self.choices.sizes)
         with suppress(_Enough):
             train(self.dataset, recipe, home, identifiers=self._source(recipe), tell=watch)
-        artifacts.discard(home)
+        disk.discard(home)
         return watch.seconds / self._most
 
     def _training(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rars import artifacts, locks
+from rars import artifacts, disk, locks, replacing
 from rars.arrays import Bools, Ints, Points
 from rars.data.importing import read_ids, read_items
 from rars.data.problems import quoted
@@ -121,10 +121,10 @@ def prune(run: Run, keep: int = KEPT) -> Pruned:
             items = artifacts.opening(home(run) / kept[0], kind=KIND, verify=False).meta["items"]
             event = {"action": "prune", "parent": kept[0], "items": items, "pruned": gone}
             point(run, kept[0], event)
-        artifacts.sweep(home(run), "v")
+        disk.sweep(home(run), "v")
         pruned = (name for name in _all_pruned(run) if name not in kept)
         left = [name for name in pruned if (home(run) / name).exists()]
-        held = tuple(name for name in left if not artifacts.remove(home(run) / name))
+        held = tuple(name for name in left if not replacing.remove(home(run) / name))
         removed = tuple(name for name in left if name not in held)
         return Pruned(tuple(kept), removed, held)
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rars import artifacts, checked, locks
+from rars import artifacts, checked, disk, locks, replacing
 from rars.arrays import Bools, Ints, Points
 from rars.config import SearchSettings
 from rars.data import Dataset, Judgments
@@ -69,7 +69,7 @@ class IndexVersion:
     items: ItemStore
     vectors: Vectors | None
     judged: JudgedQueries | None = None
-    hold: artifacts.Hold | None = None
+    hold: replacing.Hold | None = None
     """Keeps the files there: some are read when they are first asked for."""
 
     @classmethod
@@ -138,7 +138,7 @@ def pointer(run: Run) -> dict[str, Any]:
     path = home(run) / POINTER
     if not path.exists():
         raise RarsError(f"{run.folder} has no index; make it with: rars index {run.folder}")
-    found = artifacts.read_json(path)
+    found = disk.read_json(path)
     if not isinstance(found, dict) or not _is_version(found.get("current")):
         raise RarsError(f"{path} does not say which version is searched.")
     log = found.get("log")
@@ -172,7 +172,7 @@ def point(run: Run, version: str, event: Event) -> None:
     path = home(run) / POINTER
     log = pointer(run)["log"] if path.exists() else []
     stamped = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **event, "version": version}
-    artifacts.write_json(path, {"current": version, "log": [*log, stamped]})
+    disk.write_json(path, {"current": version, "log": [*log, stamped]})
 
 
 def versions(run: Run) -> list[str]:
@@ -251,7 +251,7 @@ def write_version(
     removed = 0 if change.keep is None else int((~change.keep).sum())
     event = {"action": change.action, "parent": old, "items": tree.n_items}
     point(run, name, event | {"added": added, "removed": removed})
-    artifacts.discard(work)
+    disk.discard(work)
     return name
 
 
@@ -282,13 +282,13 @@ def _write_evidence(
         EvidenceIndex.build(catalogue, tree, advance=advance).save(folder / "evidence")
         return
     extractors = default_extractors()
-    named = [artifacts.digest_file(items), rows, [one.name for one in extractors]]
+    named = [disk.digest_file(items), rows, [one.name for one in extractors]]
     write_evidence(
         folder / "evidence",
         items,
         tree,
         extractors,
-        work=work / artifacts.digest_json(named)[:32],
+        work=work / disk.digest_json(named)[:32],
         rows=rows,
         engine=engine,
         advance=advance,
@@ -410,7 +410,7 @@ def _save_categories(draft: artifacts.Draft, categories: CategoryTree | None) ->
     if categories is None:
         return
     draft.meta["induced"] = categories.induced
-    artifacts.write_json(draft.folder / "categories.json", [list(n) for n in categories.names])
+    disk.write_json(draft.folder / "categories.json", [list(n) for n in categories.names])
     draft.save_array("category-nodes", np.asarray(categories.nodes, dtype=np.int32))
     for level, parents in enumerate(categories.parents):
         draft.save_array(f"category-parents-{level}", np.asarray(parents, dtype=np.int64))
@@ -420,7 +420,7 @@ def _load_categories(artifact: artifacts.Artifact) -> CategoryTree | None:
     levels = int(artifact.meta["categories"])
     if not levels:
         return None
-    names = artifacts.read_json(artifact.folder / "categories.json")
+    names = disk.read_json(artifact.folder / "categories.json")
     return CategoryTree(
         tuple(tuple(level) for level in names),
         tuple(np.asarray(artifact.array(f"category-parents-{level}")) for level in range(levels)),

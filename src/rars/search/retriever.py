@@ -1,9 +1,9 @@
 """A trained run, opened for search: a model and an index version together.
 
 Owns: opening a run, what a query asks for turned into a plan, batches, and turning found identifiers into
-answers. Ignores how results are shown (``rars.systems``); what narrows a search is checked by
-``rars.search.restrictions``. A retriever does not change once it is opened: any number of threads may search
-with it.
+answers. Ignores which categories the model chooses (``rars.search.router``), how restrictions are checked
+(``rars.search.restrictions``) and how results are shown (``rars.systems``). A retriever does not change once
+it is opened: any number of threads may search with it.
 
 Queries of one batch may differ in everything: those that need another beam width, or an exact search, are
 put into batches of their own; rule, restrictions, categories, locale and k are one a query inside the beam.
@@ -33,7 +33,7 @@ from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.runs import Run
 from rars.search import weights
-from rars.search.beam import Begun, Guide, Paths, beam_search, host, items_of
+from rars.search.beam import Begun, Guide, Paths, beam_search, items_of
 from rars.search.candidates import Candidates, CellCandidates, candidates_of, looks_at_some
 from rars.search.evidence.languages import language_of
 from rars.search.evidence.parts import AskedOf, Weighed, weigh
@@ -43,8 +43,9 @@ from rars.search.index import MODEL_KIND, IndexVersion
 from rars.search.precision import Precision, at_precision
 from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
 from rars.search.restrictions import Narrow, kept
-from rars.search.routing import Admission, Matching, Routes, Several, Shared, admit_leaves
-from rars.search.rules import FILLED, ROUTED, RULES, HybridSettings, Rule, plan
+from rars.search.router import Named, Router
+from rars.search.routing import Matching
+from rars.search.rules import RULES, HybridSettings, Rule, plan
 from rars.search.store import ItemStore
 from rars.systems import Answer, Categories, Hits, Query, check_k, checked, listed, search_many
 from rars.tree import PrefixTree
@@ -60,18 +61,12 @@ _CELLS = _BATCH * 100
 _EXACT_CELLS = 1_000_000
 """Queries x prefixes of one batch of a search without pruning."""
 
-Named = tuple[tuple[str, float], ...]
-"""Category paths and their probabilities."""
-
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """One query, checked: what to look for, and where.
+    """One query, checked: what to look for, and where (``rars.search.router.Asked``).
 
-    ``width``       prefixes kept at a depth
-    ``categories``  how many the model chooses; None for the whole catalogue
-    ``least``       it chooses more where those hold fewer identifiers that may be found; 0 for never
-    ``places``      what may be found at all; None for everything
+    ``width``  prefixes kept at a depth
     """
 
     text: str
@@ -129,8 +124,7 @@ class Retriever:
 
     ``settings``   what a search does unless it is told otherwise: the recipe's ``[search]``
     ``hybrid``     the settings of the rule ``hybrid``: chosen on validation queries, or the recipe's
-    ``routes``     the categories that the model can choose from; ``loose``, the prefixes of items that are in
-                   none of them: no choice of categories leaves those out
+    ``router``     chooses categories for queries that leave it to the model
     ``measure``    what the model's prior says of this catalogue, where it has one
     ``precision``  as the model was loaded
     """
@@ -141,8 +135,7 @@ class Retriever:
     index: IndexVersion
     settings: SearchSettings
     hybrid: HybridSettings
-    routes: Routes | None
-    loose: Shared | None
+    router: Router
     measure: PriorMeasure | None = None
     precision: str = "float32"
 
@@ -174,7 +167,6 @@ class Retriever:
         identifiers = Identifiers.load(run.folder / "identifiers", verify=verify)
         settings = run.recipe().search
         _check_codes(ready, index)
-        routes, loose = _routes(ready, index)
         return cls(
             run=run,
             ready=ready,
@@ -182,8 +174,7 @@ class Retriever:
             index=index,
             settings=settings,
             hybrid=weights.chosen(run, index.meta["model"]) or _own(settings, "hybrid"),
-            routes=routes,
-            loose=loose,
+            router=Router.of(ready, index),
             measure=measure_of(ready, index.tree),
             precision=precision,
         )
@@ -197,9 +188,8 @@ class Retriever:
         for part in ("model", "identifiers"):
             if index.meta[part] != self.index.meta[part]:
                 raise RarsError(f"{index.folder} was made for another {part} than was loaded.")
-        routes, loose = _routes(self.ready, index)
-        measure = measure_of(self.ready, index.tree)
-        return replace(self, index=index, routes=routes, loose=loose, measure=measure)
+        router, measure = Router.of(self.ready, index), measure_of(self.ready, index.tree)
+        return replace(self, index=index, router=router, measure=measure)
 
     def with_width(self, width: int) -> Retriever:
         """The same with another beam: prefixes kept at a depth unless more items are asked for."""
@@ -392,13 +382,14 @@ class Retriever:
         places = self.matching(narrow)
         if query.exact:
             _check_exact(self.tree.n_leaves if places is None else places.leaves)
+        wanted = self.settings.categories if query.categories is None else query.categories
         return _Plan(
             text=text,
             k=k,
             width=width,
             rule=rule,
-            categories=self._categories(query, rule),
-            least=self._least(query, k, width, picks=narrow.picks),
+            categories=self.router.count(query, wanted, rule),
+            least=self.router.least(wanted, k, width, picks=narrow.picks),
             places=places,
             language=narrow.language,
             exact=query.exact,
@@ -418,29 +409,6 @@ class Retriever:
 
     def _wanted(self, query: Query) -> Categories:
         return self.settings.categories if query.categories is None else query.categories
-
-    def _categories(self, query: Query, rule: Rule) -> int | None:
-        """How many categories the model chooses for a query; None for the whole catalogue."""
-        wanted = self._wanted(query)
-        if isinstance(wanted, int):
-            if wanted < 1:
-                raise RarsError(f"A search needs at least 1 category, not {wanted}.")
-        elif wanted not in ("auto", "all"):
-            raise RarsError(f"--categories {wanted!r} is neither a number nor auto nor all.")
-        # A category that was asked for stands in the place of those the model would choose.
-        if self.routes is None or query.category is not None or wanted == "all":
-            return None
-        if wanted == "auto":
-            return ROUTED if rule.routed else None
-        return wanted
-
-    def _least(self, query: Query, k: int, width: int, *, picks: bool) -> int:
-        """How many identifiers the categories of a query hold at the least, if left to the rule."""
-        if self._wanted(query) != "auto":
-            return 0
-        if self.index.categories is not None and self.index.categories.induced:
-            return FILLED * width
-        return k if picks else 0
 
     def _batches(self, plans: Sequence[_Plan]) -> Iterator[list[int]]:
         """Rows of plans that can be searched together, a batch at a time."""
@@ -468,7 +436,7 @@ class Retriever:
         weighed = self._weighed(plans, sentences)
         encoded, projected = self.reader.encode(sentences.texts, seen=sentences.made)
         begun = Begun.of(model, encoded)
-        admitted, named = self._admitted(begun, plans)
+        admitted, named = self.router.admitted(model.categories, begun.latents, plans)
         rules = [one.rule for one in plans]
         guiding = [
             one.evidence if one is not None and rule.guides else None
@@ -536,55 +504,6 @@ class Retriever:
                 places = plans[row].places
                 found[row] = its if places is None else its.among(places.marks)
         return found
-
-    def _admitted(self, begun: Begun, plans: list[_Plan]) -> tuple[Admission | None, list[Named]]:
-        """The prefixes each query may use, and the names of the categories chosen for it."""
-        named: list[Named] = [()] * len(plans)
-        groups: dict[tuple[int | None, bool, int], list[int]] = {}
-        for row, one in enumerate(plans):
-            groups.setdefault((one.categories, one.least > 0, id(one.places)), []).append(row)
-        chances: list[Floats] | None = None
-        parts: list[Admission | None] = []
-        for (count, fills, _), rows in groups.items():
-            places = plans[rows[0]].places
-            if count is None:
-                parts.append(places)
-                continue
-            assert self.routes is not None
-            assert self.ready.model.categories is not None
-            if chances is None:
-                states = self.ready.model.categories.log_probabilities(begun.latents)
-                chances = [host(values) for values in states]
-            own = [values[rows] for values in chances]
-            if fills:
-                best = self.routes.holding(own, count, places, [plans[row].least for row in rows])
-            else:
-                best = list(self.routes.best(own, count))
-            for row, names in zip(rows, self._named(best, own), strict=True):
-                named[row] = names
-            parts.append(self._routed(best, places))
-        return Several.of(parts, [np.array(rows) for rows in groups.values()]), named
-
-    def _routed(self, best: Sequence[Ints], places: Matching | None) -> Admission:
-        """The prefixes of the best categories, and of those only what may be found."""
-        assert self.routes is not None
-        if places is None and len({len(chosen) for chosen in best}) <= 1:
-            return self.routes.admit(np.asarray(best), self.loose)
-        found = [self.routes.leaves_of(chosen[None], self.loose)[1] for chosen in best]
-        query = np.repeat(np.arange(len(found)), [len(leaves) for leaves in found])
-        leaf = np.concatenate(found)
-        if places is None:
-            return admit_leaves(self.tree, query, leaf)
-        stays = places.count(self.tree.depth, leaf) > 0
-        return admit_leaves(self.tree, query[stays], leaf[stays])
-
-    def _named(self, best: Sequence[Ints], chances: Sequence[Floats]) -> list[Named]:
-        assert self.routes is not None
-        level, node, names = self.routes.level, self.routes.node, self.routes.names
-        return [
-            tuple((names[t], float(np.exp(chances[level[t]][row, node[t]]))) for t in terminals)
-            for row, terminals in enumerate(one.tolist() for one in best)
-        ]
 
     # -- from identifiers to items ---------------------------------------------------------------
 
@@ -655,19 +574,6 @@ def _check_codes(ready: Ready, index: IndexVersion) -> None:
     sizes = ready.architecture.sizes
     if len(highest) != len(sizes) or any(a >= b for a, b in zip(highest, sizes, strict=True)):
         raise RarsError(f"{index.folder} has other codes than its model, which has {list(sizes)}.")
-
-
-def _routes(ready: Ready, index: IndexVersion) -> tuple[Routes | None, Shared | None]:
-    """What the model can choose from in a version of the catalogue, and what no choice leaves out."""
-    if index.categories is None or ready.model.categories is None:
-        return None, None
-    routes = Routes.of(index.categories, index.tree)
-    outside = np.flatnonzero(index.categories.nodes[:, 0] < 0)
-    if not len(outside):
-        return routes, None
-    marks = np.zeros(index.tree.n_leaves, dtype=bool)
-    marks[index.tree.leaves_of(outside)] = True
-    return routes, Shared.of(index.tree, marks)
 
 
 def _own(settings: SearchSettings, rule: str) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 from rars.runs import Run
 from rars.search.index import home
@@ -22,7 +22,7 @@ def chosen(run: Run, model: str) -> HybridSettings | None:
     path = home(run) / FILE
     if not path.exists():
         return None
-    found = artifacts.read_json(path)
+    found = disk.read_json(path)
     if not isinstance(found, dict) or found.get("model") != model:
         return None
     try:
@@ -34,4 +34,4 @@ def chosen(run: Run, model: str) -> HybridSettings | None:
 def keep(run: Run, model: str, settings: HybridSettings, **facts: Any) -> None:
     """Use these settings from now on; ``facts`` say where they come from."""
     told = {"model": model, "settings": settings.model_dump(), **facts}
-    artifacts.write_json(home(run) / FILE, told)
+    disk.write_json(home(run) / FILE, told)

@@ -20,12 +20,13 @@ import numpy as np
 import torch
 
 from rars.arrays import Floats, Ints
-from rars.search.beam import NOTHING, Paths, Stage, beam_search, host, items_of
+from rars.search.beam import NOTHING, Paths, Stage, beam_search, items_of
 from rars.search.columns import SEPARATOR
 from rars.search.exact import exact_search
 from rars.search.filters import All, Comparison, Expression, Not, Some, conjuncts, parse
 from rars.search.restrictions import Narrow
 from rars.search.retriever import Readied, Retriever
+from rars.search.router import chances_of
 from rars.search.routing import admit_leaves
 from rars.search.store import ItemStore
 from rars.systems import Query, System, check_k
@@ -506,12 +507,10 @@ def _ranked(
 
 def _routed(asked: _Item, retriever: Retriever, readied: Readied, facts: dict[str, Any]) -> WhyNot:
     """The item is in none of the categories that the model chose."""
-    routes, categories = retriever.routes, retriever.index.categories
-    model = retriever.ready.model
+    routes, categories = retriever.router.routes, retriever.index.categories
     assert routes is not None
     assert categories is not None
-    assert model.categories is not None
-    chances = [host(one) for one in model.categories.log_probabilities(readied.begun.latents)]
+    chances = chances_of(retriever.ready.model.categories, readied.begun.latents)
     path = np.asarray(categories.nodes[asked.row])
     level = int((path >= 0).sum()) - 1
     own = int(np.flatnonzero((routes.level == level) & (routes.node == path[level]))[0])

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 
 Role = Literal["search", "admin"]
@@ -46,7 +46,7 @@ class Keys:
         """Read a file of keys; one that holds something else is refused."""
         if not path.exists():
             raise RarsError(f"{path} does not exist; make it with: rars keys add {path} NAME")
-        found = artifacts.read_json(path)
+        found = disk.read_json(path)
         try:
             keys = tuple(Key(**one) for one in found["keys"])
             if any(one.role not in ROLES or len(one.digest) != 64 for one in keys):
@@ -57,7 +57,7 @@ class Keys:
 
     def save(self, path: Path) -> None:
         """Write the file, for its owner alone."""
-        artifacts.write_json(path, {"keys": [asdict(one) for one in self.known]})
+        disk.write_json(path, {"keys": [asdict(one) for one in self.known]})
         os.chmod(path, 0o600)  # noqa: PTH101
 
     def added(self, name: str, role: Role) -> tuple[Keys, str]:

@@ -19,7 +19,7 @@ from functools import partial
 import torch
 import uvicorn
 
-from rars.artifacts import reason
+from rars.disk import reason
 from rars.errors import RarsError
 from rars.progress import SILENT, Tell
 from rars.serving.app import create_app

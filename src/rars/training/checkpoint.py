@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 from torch import nn
 
-from rars import artifacts
+from rars import artifacts, disk
 from rars.errors import RarsError
 from rars.model.saving import check_finite
 
@@ -96,8 +96,8 @@ def load_weights(path: Path, model: nn.Module) -> None:
 def prune(folder: Path, kept: int) -> None:
     """Remove all but the newest checkpoints, and what killed processes left of others."""
     for path in sorted(folder.glob("step-*"))[:-kept]:
-        artifacts.discard(path)
-    artifacts.sweep(folder, "step-")
+        disk.discard(path)
+    disk.sweep(folder, "step-")
 
 
 def _write(path: Path, tensors: dict[str, torch.Tensor]) -> None:

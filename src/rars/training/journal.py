@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rars import artifacts
+from rars import disk
 from rars.errors import RarsError
 
 
@@ -22,7 +22,7 @@ class Journal:
         self.path = path
         self._board = _board(path.parent / "tensorboard", step) if board else None
         kept = [line for line in read(path) if line["step"] <= step]
-        artifacts.write_text(path, "".join(json.dumps(line) + "\n" for line in kept))
+        disk.write_text(path, "".join(json.dumps(line) + "\n" for line in kept))
         self._stream = path.open("a", encoding="utf-8")
 
     def write(self, **values: Any) -> None:
@@ -33,7 +33,7 @@ class Journal:
         except OSError as error:
             with suppress(OSError):
                 self._stream.close()  # or what it still holds would be tried again
-            why = artifacts.reason(error)
+            why = disk.reason(error)
             raise RarsError(f"{self.path} could not be written: {why}.") from error
         if self._board is not None:
             for name, value in values.items():

@@ -18,7 +18,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from rars import artifacts
+from rars import disk
 from rars.arrays import Ints, Points
 from rars.config import LoopSettings, ModelSettings, Phase, Recipe
 from rars.data import Dataset
@@ -178,7 +178,7 @@ def source_digest(dataset: Dataset, identifiers: Identifiers, recipe: Recipe) ->
     if identifiers.encoder is not None:
         kept["encoder"] = identifiers.encoder.digest
     codes = hashlib.sha256(np.ascontiguousarray(identifiers.codes).tobytes()).hexdigest()
-    return artifacts.digest_json([dataset.digest, kept, codes])
+    return disk.digest_json([dataset.digest, kept, codes])
 
 
 @dataclass(frozen=True, eq=False)

@@ -105,6 +105,14 @@ def test_only_what_is_missing_is_done(tmp_path, dataset):
     assert untrained.arguments["rules"] == {"test": ["ar", "0001", "1110", "all"]}
 
 
+def test_a_seed_of_all_systems_comes_before_the_next_seed(tmp_path, dataset):
+    """Stopped early, an experiment has a whole table of fewer seeds."""
+    tasks = grid_of(tmp_path, dataset, main.STUDY, seeds=3).tasks()
+    seeds = [int(one.name[-1]) for one in tasks if ", seed " in one.name]
+    assert seeds == sorted(seeds)
+    assert set(seeds) == {0, 1, 2}
+
+
 def test_masks_follow_the_length_of_the_identifiers():
     short = Setting("tiny", ("identifiers.sizes=[16, 16, 16]",))
     assert masks.conditions(short)[0].rules == ("ar", "001", "110", "all")

@@ -103,9 +103,12 @@ class Grid:
         ]
 
     def tasks(self) -> list[Task]:
-        """What is left to do: identifiers first, then one task for each run that lacks something."""
+        """What is left to do: identifiers first, then one task for each run that lacks something.
+
+        A seed at a time: whoever stops early has a whole table of fewer seeds, not half of one.
+        """
         left: dict[Path, list[GridCell]] = {}
-        for cell in self.unfinished():
+        for cell in sorted(self.unfinished(), key=lambda one: one.seed):
             left.setdefault(cell.folder, []).append(cell)
         learned = {
             cells[0].identifiers: cells[0]

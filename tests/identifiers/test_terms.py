@@ -75,11 +75,11 @@ def test_contrastive_losses_are_those_of_loops():
     assert float(symmetric(one, other, torch.tensor(7.0))) == pytest.approx(np.mean(both) / 2)
 
 
-@pytest.mark.parametrize("block", [1, 3, 256])
+@pytest.mark.parametrize("strip", [1, 3, 7, 256])
 def test_sums_over_all_other_rows_and_their_gradient_are_those_of_the_whole_matrix(
-    block, monkeypatch
+    strip, monkeypatch
 ):
-    monkeypatch.setattr(contrast, "_BLOCK", block)
+    monkeypatch.setattr(contrast, "_STRIP", strip)
     rows = torch.randn(7, 4, dtype=torch.float64, requires_grad=True)
     scores = (3.0 * rows @ rows.T).masked_fill(torch.eye(7, dtype=torch.bool), -torch.inf)
     weights = torch.randn(7, dtype=torch.float64)
@@ -89,6 +89,21 @@ def test_sums_over_all_other_rows_and_their_gradient_are_those_of_the_whole_matr
     [mine] = torch.autograd.grad(found @ weights, rows)
     [theirs] = torch.autograd.grad(expected @ weights, rows)
     torch.testing.assert_close(mine, theirs)
+
+
+@pytest.mark.parametrize("scale", [1.0, 45.0, 300.0])
+def test_sums_over_other_rows_are_finite_however_sharp(scale):
+    """Opposite rows at a small temperature: float32 alone would take the logarithm of nothing."""
+    rows = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [-0.8, 0.6]], requires_grad=True)
+    exact = rows.detach().double().requires_grad_()
+    scores = (scale * exact @ exact.T).masked_fill(torch.eye(3, dtype=torch.bool), -torch.inf)
+    expected = torch.logsumexp(scores, dim=1)
+    found = contrast.others_logsumexp(rows, scale)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, expected.float(), rtol=1e-5, atol=1e-4)
+    [mine] = torch.autograd.grad(found.sum(), rows)
+    [theirs] = torch.autograd.grad(expected.sum(), exact)
+    torch.testing.assert_close(mine, theirs.float(), rtol=1e-4, atol=1e-4)
 
 
 def test_the_supervised_loss_is_that_of_loops():

@@ -55,45 +55,54 @@ def supervised(rows: Tensor, labels: Tensor, temperature: float) -> Tensor:
 def others_logsumexp(rows: Tensor, scale: float) -> Tensor:
     """(n,) log of the sum over all other rows j of exp(scale x rows_i . rows_j), of rows (n, dim).
 
-    The (n, n) products are made a block of rows at a time and forgotten, and made again for the gradient: a
-    block fits a processor's cache, all of them would be read from memory a dozen times.
+    The (n, n) products are made a strip of rows at a time and forgotten, and made again for the gradient: a
+    strip fits a processor's cache, all of them would be read from memory a dozen times. They are symmetric,
+    so a strip begins at its own rows: what lies to the right of those serves the rows further down, too.
     """
-    found: Tensor = _OthersLogSumExp.apply(rows, scale)  # type: ignore[no-untyped-call]
-    return found
+    top = scale * float((rows.detach() ** 2).sum(1).max()) if len(rows) else 0.0
+    # Every exponent lies in [-2 top, 0]; below about -87 float32 has no numbers left.
+    wide = rows.double() if 2 * top > _LOWEST else rows
+    found: Tensor = _OthersLogSumExp.apply(wide, scale, top)  # type: ignore[no-untyped-call]
+    return found.to(rows.dtype)
 
 
-_BLOCK = 256
+_STRIP = 256
+_LOWEST = 80.0
 
 
 class _OthersLogSumExp(torch.autograd.Function):
-    """With A_ij = g_i exp(scale x_i . x_j - lse_i), A_ii = 0, the gradient is scale (A + A^T) x."""
+    """With E_ij = exp(scale x_i . x_j - top) and E_ii = 0, lse_i = top + log of the sum over j of E_ij.
+
+    For gradients g of these, h_i = g_i / sum over j of E_ij, the gradient of x_i is
+    scale x sum over j of E_ij (h_i + h_j) x_j.
+    """
 
     @staticmethod
-    def forward(context: Any, rows: Tensor, scale: float) -> Tensor:
-        parts = [
-            torch.logsumexp(_block(rows, start, scale), dim=1)
-            for start in range(0, len(rows), _BLOCK)
-        ]
-        found = torch.cat(parts)
-        context.save_for_backward(rows, found)
-        context.scale = scale
-        return found
+    def forward(context: Any, rows: Tensor, scale: float, top: float) -> Tensor:
+        sums = rows.new_zeros(len(rows))
+        for start in range(0, len(rows), _STRIP):
+            strip = _strip(rows, start, scale, top)
+            sums[start : start + _STRIP] += strip.sum(1)
+            sums[start + _STRIP :] += strip[:, _STRIP:].sum(0)
+        context.save_for_backward(rows, sums)
+        context.scale, context.top = scale, top
+        return top + sums.log()
 
     @staticmethod
-    def backward(context: Any, *given: Tensor) -> tuple[Tensor, None]:
-        rows, found = context.saved_tensors
+    def backward(context: Any, *given: Tensor) -> tuple[Tensor, None, None]:
+        rows, sums = context.saved_tensors
+        share = given[0] / sums
         total = torch.zeros_like(rows)
-        for start in range(0, len(rows), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            pull = _block(rows, start, context.scale).sub_(found[part, None]).exp_()
-            pull.mul_(given[0][part, None])
-            total[part] += pull @ rows
-            total += pull.T @ rows[part]
-        return context.scale * total, None
+        for start in range(0, len(rows), _STRIP):
+            own = slice(start, start + _STRIP)
+            strip = _strip(rows, start, context.scale, context.top)
+            strip *= share[own, None] + share[start:]
+            total[own] += strip @ rows[start:]
+            total[start + _STRIP :] += strip[:, _STRIP:].T @ rows[own]
+        return context.scale * total, None, None
 
 
-def _block(rows: Tensor, start: int, scale: float) -> Tensor:
-    """Products of some rows with all, times the scale; none of a row with itself."""
-    found = (rows[start : start + _BLOCK] * scale) @ rows.T
-    found[:, start:].fill_diagonal_(-torch.inf)
-    return found
+def _strip(rows: Tensor, start: int, scale: float, top: float) -> Tensor:
+    """E of some rows with themselves and all below them; none of a row with itself."""
+    found = (rows[start : start + _STRIP] * scale) @ rows[start:].T
+    return found.sub_(top).exp_().fill_diagonal_(0)

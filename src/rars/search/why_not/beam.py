@@ -1,20 +1,14 @@
-"""Why a search does not show an item: the first thing that kept it out, in a sentence and in numbers.
+"""Where a beam lost an item, or how far down it stands: the categories, the code, the score, the rivals.
 
-Owns: finding that thing. Ignores how it is shown. In the order in which a search would meet it: the item is
-not in the catalogue; a restriction leaves it out (which clause of the filter); the model's choice of
-categories does; its prefix fell out of the beam (at which code, with which score, and what was kept in its
-place); it was found, but stands below the first k. Of a system without identifiers: its rank, and the score
-it would need.
-
-What is said of the beam comes from the search itself, watched step by step. The scores of the item's own path
-are those of a beam that may go nowhere else: its codes compete with the same siblings.
+Owns: what is said of a ``Retriever``. What is said of the beam comes from the search itself, watched step by
+step; the scores of the item's own path are those of a beam that may go nowhere else, whose codes compete
+with the same siblings. Ignores restrictions (``restricted``): the item passes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,229 +17,16 @@ from rars.arrays import Floats, Ints
 from rars.search.beam import NOTHING, Paths, Stage, beam_search, items_of
 from rars.search.columns import SEPARATOR
 from rars.search.exact import exact_search
-from rars.search.filters import All, Comparison, Expression, Not, Some, conjuncts, parse
-from rars.search.restrictions import Narrow
 from rars.search.retriever import Readied, Retriever
 from rars.search.router import chances_of
 from rars.search.routing import admit_leaves
-from rars.search.store import ItemStore
-from rars.systems import Query, System, check_k
+from rars.search.why_not.answer import SHOWN, Choice, Item, PathStep, Rival, WhyNot, ordinal
 from rars.tree import PrefixTree, code_name
-
-Reason = Literal["found", "unknown", "filtered", "routed", "pruned", "below", "unscored"]
-
-SHOWN = 3
-"""Rivals that are named, beside the last one that was kept."""
-DEEP = 200
-"""How far a system without identifiers is looked through before everything is."""
-
-
-@dataclass(frozen=True)
-class Clause:
-    """A restriction that leaves the item out: which, how it was said, and what the item has there."""
-
-    kind: str
-    text: str
-    values: dict[str, list[Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class PathStep:
-    """One code of the item's own path.
-
-    ``model``, ``evidence``  what each added here; ``score`` of the prefix, all terms so far
-    ``rank``                 of the prefix among the ``candidates`` of this step; None if its parent was gone
-    ``kept``                 whether it stayed in the beam; ``cutoff`` the lowest score that did
-    """
-
-    name: str
-    code: int
-    model: float
-    evidence: float
-    score: float
-    kept: bool
-    rank: int | None = None
-    candidates: int | None = None
-    cutoff: float | None = None
-
-
-@dataclass(frozen=True)
-class Rival:
-    """What stands before the item: an item, or a prefix with the first item below it."""
-
-    rank: int
-    score: float
-    item_id: str
-    title: str
-    prefix: str = ""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A category with the model's probability, and its place among all."""
-
-    path: str
-    probability: float
-    rank: int
-
-
-@dataclass(frozen=True)
-class WhyNot:
-    """Why an item is not among the first k of a query.
-
-    ``reason``   ``found`` (it is), ``unknown`` (not in the catalogue), ``filtered``, ``routed``, ``pruned``
-                 (its prefix fell out of the beam at code ``depth``), ``below`` (its ``rank`` is beyond k),
-                 ``unscored`` (the system gives it no score)
-    ``because``  of what is pruned or below: whether the ``model`` or the ``evidence`` spoke more against it,
-                 compared with the last one kept; ``order`` where the scores are the same
-    ``score``    the item's, or its prefix's where it was lost; ``needed`` what it would have had to exceed
-    ``shares``   how many other items have the same identifier
-    """
-
-    item_id: str
-    title: str | None
-    query: str
-    rule: str
-    k: int
-    reason: Reason
-    sentence: str
-    because: str | None = None
-    rank: int | None = None
-    depth: int | None = None
-    score: float | None = None
-    needed: float | None = None
-    width: int | None = None
-    shares: int | None = None
-    clauses: tuple[Clause, ...] = ()
-    category: Choice | None = None
-    categories: tuple[Choice, ...] = ()
-    steps: tuple[PathStep, ...] = ()
-    beaten_by: tuple[Rival, ...] = ()
-
-    def __str__(self) -> str:
-        return self.sentence
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return asdict(self)
-
-
-def why_not(system: System, query: Query, item_id: str) -> WhyNot:
-    """Why ``item_id`` is not among the first ``query.k`` items; of any system, most of a ``Retriever``."""
-    k = check_k(query.k)
-    rule = query.rule if query.rule is not None else system.rules[0]
-    row = _row(system, item_id)
-    if row is None:
-        said = f"There is no item {item_id!r} in the catalogue."
-        return WhyNot(item_id, None, query.text, rule, k, "unknown", said)
-    [shown] = system.catalogue.take(np.array([row]))
-    asked = _Item(system, query, rule, k, row, item_id, shown["title"])
-    clauses = tuple(_clauses(system, query, row))
-    if clauses:
-        return asked.says("filtered", _filtered(asked, clauses), because="filter", clauses=clauses)
-    if isinstance(system, Retriever):
-        return _by_beam(asked, system)
-    return _by_rank(asked)
-
-
-@dataclass(frozen=True, eq=False)
-class _Item:
-    """An item that somebody asks about, and where."""
-
-    system: System
-    query: Query
-    rule: str
-    k: int
-    row: int
-    item_id: str
-    title: str
-
-    def says(self, reason: Reason, sentence: str, **facts: Any) -> WhyNot:
-        return WhyNot(
-            self.item_id,
-            self.title,
-            self.query.text,
-            self.rule,
-            self.k,
-            reason,
-            f"{self.title} ({self.item_id}) {sentence}",
-            **facts,
-        )
-
-
-def _row(system: System, item_id: str) -> int | None:
-    catalogue = system.catalogue
-    if isinstance(catalogue, ItemStore):
-        found = catalogue.rows_of([item_id.encode("utf-8", "replace").decode()])
-        return int(found[0]) if len(found) else None
-    ids = catalogue.ids.to_pylist()
-    return ids.index(item_id) if item_id in ids else None
-
-
-# -- restrictions ----------------------------------------------------------------------------------
-
-
-def _clauses(system: System, query: Query, row: int) -> Iterator[Clause]:
-    """The restrictions that leave an item out."""
-    store = system.catalogue
-    if not isinstance(store, ItemStore):
-        return
-    for name, marks in Narrow.of(query).marks(store):
-        if marks[row]:
-            continue
-        if name == "filter":
-            yield from _failed(store, str(query.filter), row)
-        elif name == "category":
-            has = store.paths()[row].as_py()
-            yield Clause(name, str(query.category), {"category": [] if has is None else [has]})
-        elif name == "locale":
-            assert store.locales is not None
-            code = int(store.locales.codes[row])
-            yield Clause(name, str(query.locale), {"locale": [store.locales.names[code]]})
-        else:
-            yield Clause(name, f"the list of items to {name}")
-
-
-def _failed(store: ItemStore, text: str, row: int) -> Iterator[Clause]:
-    """The clauses of a filter that an item does not pass, with what it has in their columns."""
-    for one in conjuncts(parse(text)):
-        if not store.columns.passed(one, text)[row]:
-            names = dict.fromkeys(_names(one))
-            has = {name: store.columns.values_of(name, row) for name in names}
-            yield Clause("filter", text[one.start : one.end], has)
-
-
-def _names(expression: Expression) -> Iterator[str]:
-    if isinstance(expression, Comparison):
-        yield expression.name
-    elif isinstance(expression, Not):
-        yield from _names(expression.part)
-    elif isinstance(expression, All | Some):
-        for part in expression.parts:
-            yield from _names(part)
-
-
-def _filtered(asked: _Item, clauses: tuple[Clause, ...]) -> str:
-    said = []
-    for clause in clauses:
-        if clause.kind in ("allow", "deny"):
-            listed = "is not on" if clause.kind == "allow" else "is on"
-            said.append(f"it {listed} {clause.text}")
-            continue
-        has = "; ".join(
-            f"its {name} is {', '.join(map(str, values))}" if values else f"it has no {name}"
-            for name, values in clause.values.items()
-        )
-        what = clause.text if clause.kind == "filter" else f"{clause.kind} {clause.text}"
-        said.append(f"{what} ({has})" if has else what)
-    return f"is left out by what was asked for: {' and '.join(said)}."
-
-
-# -- a retriever -----------------------------------------------------------------------------------
 
 
 @torch.inference_mode()
-def _by_beam(asked: _Item, retriever: Retriever) -> WhyNot:
+def by_beam(asked: Item, retriever: Retriever) -> WhyNot:
+    """The first thing that keeps an item out of the first k: categories, the beam, or others before it."""
     tree = retriever.tree
     readied = retriever.readied([replace(asked.query, explain=False)])
     plan = readied.plans[0]
@@ -340,7 +121,7 @@ def _seen(step: PathStep, stage: Stage, node: int) -> PathStep:
 
 
 def _pruned(
-    asked: _Item,
+    asked: Item,
     retriever: Retriever,
     readied: Readied,
     stage: Stage,
@@ -371,7 +152,7 @@ def _pruned(
     assert step.rank is not None
     said = (
         f"fell out of the beam at code {lost + 1} of {tree.depth}: its prefix {name} scored "
-        f"{step.score:.2f} and stood {_ordinal(step.rank)} of {step.candidates:,}, the beam keeps "
+        f"{step.score:.2f} and stood {ordinal(step.rank)} of {step.candidates:,}, the beam keeps "
         f"{len(kept)}, and the last one kept scored {scores[last]:.2f}"
     )
     why = {
@@ -441,7 +222,7 @@ def _prefixes(
 
 
 def _ranked(
-    asked: _Item,
+    asked: Item,
     retriever: Retriever,
     readied: Readied,
     found: Paths,
@@ -461,7 +242,7 @@ def _ranked(
     score = float(scores[rank - 1])
     if rank <= plan.k:
         return asked.says(
-            "found", f"is found: it stands {_ordinal(rank)}.", rank=rank, score=score, **facts
+            "found", f"is found: it stands {ordinal(rank)}.", rank=rank, score=score, **facts
         )
     last = plan.k - 1
     needed = float(scores[last])
@@ -471,7 +252,7 @@ def _ranked(
     because = _cause(own, theirs, score, needed)
     same = int(found.leaves[0][other]) == leaf
     said = (
-        f"was found, but stands {_ordinal(rank)} and {plan.k} {'is' if plan.k == 1 else 'are'} shown: "
+        f"was found, but stands {ordinal(rank)} and {plan.k} {'is' if plan.k == 1 else 'are'} shown: "
         f"it scored {score:.2f}, the last one shown {needed:.2f}"
     )
     if because == "order":
@@ -505,7 +286,7 @@ def _ranked(
     )
 
 
-def _routed(asked: _Item, retriever: Retriever, readied: Readied, facts: dict[str, Any]) -> WhyNot:
+def _routed(asked: Item, retriever: Retriever, readied: Readied, facts: dict[str, Any]) -> WhyNot:
     """The item is in none of the categories that the model chose."""
     routes, categories = retriever.router.routes, retriever.index.categories
     assert routes is not None
@@ -526,7 +307,7 @@ def _routed(asked: _Item, retriever: Retriever, readied: Readied, facts: dict[st
     searched = ", ".join(f"{one.path} {100 * one.probability:.0f} %" for one in chosen)
     said = (
         f"is in {mine.path.split(SEPARATOR)[-1]}, which the model gives {100 * mine.probability:.2g} % and "
-        f"puts {_ordinal(mine.rank)} of {len(order)} categories; searched were {searched}."
+        f"puts {ordinal(mine.rank)} of {len(order)} categories; searched were {searched}."
     )
     return asked.says("routed", said, because="routing", category=mine, categories=chosen, **facts)
 
@@ -534,57 +315,3 @@ def _routed(asked: _Item, retriever: Retriever, readied: Readied, facts: dict[st
 def _written(tree: PrefixTree, depth: int, node: int) -> str:
     codes = tree.paths(depth, np.array([node]))[0].tolist()
     return " ".join(code_name(at, code) for at, code in enumerate(codes))
-
-
-# -- any other system ------------------------------------------------------------------------------
-
-
-def _by_rank(asked: _Item) -> WhyNot:
-    """The item's place among all that the system ranks."""
-    system, query, k = asked.system, replace(asked.query, explain=False), asked.k
-    every = len(system.catalogue)
-    [shown] = system.answer([query])
-    found, at = shown, np.flatnonzero(shown.items == asked.row)
-    for depth in (max(k, DEEP), every):
-        if len(at):
-            break
-        if depth > k:
-            [found] = system.answer([replace(query, k=depth)])
-            at = np.flatnonzero(found.items == asked.row)
-    if not len(at):
-        said = "gets no score from this system: nothing in it speaks to the query."
-        return asked.says("unscored", said)
-    rank, score = int(at[0]) + 1, float(found.scores[at[0]])
-    if rank <= k and found is shown:
-        return asked.says("found", f"is found: it stands {_ordinal(rank)}.", rank=rank, score=score)
-    rank = max(rank, k + 1)
-    needed = float(found.scores[k - 1])
-    because = "order" if score == needed else "score"
-    said = f"stands {_ordinal(rank)} and {k} {'is' if k == 1 else 'are'} shown: it scored {score:.4g}, "
-    said += f"the last one shown {needed:.4g}"
-    said += ", and equal scores stand as in the catalogue" if because == "order" else ""
-    chosen = [*range(min(SHOWN, k))] + ([k - 1] if k > SHOWN else [])
-    rivals = tuple(
-        Rival(one + 1, float(found.scores[one]), its["id"], its["title"])
-        for one, its in zip(chosen, system.catalogue.take(found.items[chosen]), strict=True)
-    )
-    return asked.says(
-        "below",
-        f"{said}.",
-        because=because,
-        rank=rank,
-        score=score,
-        needed=needed,
-        beaten_by=rivals,
-    )
-
-
-def _ordinal(number: int) -> str:
-    """Such as 1st, 22nd, 113th.
-
-    >>> [_ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112, 1003)]
-    ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '112th', '1,003rd']
-    """
-    ends = {1: "st", 2: "nd", 3: "rd"}
-    end = "th" if 10 <= number % 100 <= 20 else ends.get(number % 10, "th")
-    return f"{number:,}{end}"

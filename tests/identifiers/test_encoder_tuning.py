@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from rars.config import FitSettings
 from rars.identifiers.embedders import open_embedder
@@ -31,12 +32,14 @@ def margin(queries, items):
     return float((worst - np.where(WANTED, -9, scores).max(axis=1)).min())
 
 
-def test_tuning_an_encoder_pulls_pairs_together(tmp_path, tiny_encoder):
+@pytest.mark.parametrize("precision", [None, "bf16"])
+def test_tuning_an_encoder_pulls_pairs_together(tmp_path, tiny_encoder, precision):
     """After tuning, a query is nearest to what it wants: red things, blue things, the lamp for desks."""
     queries = ["red", "blue", "lamp"]
     judged = [("q0", "i0", 3), ("q0", "i3", 3), ("q1", "i1", 3), ("q2", "i2", 3)]
     dataset = judged_shop(tmp_path / "data", TITLES, queries, judged, ["train"] * 3)
     towers = SentenceEncoder.of(dataset, f"sentence-transformers:{tiny_encoder}")
+    towers.precision = precision
     rows = np.arange(3)
 
     def quality(found):
@@ -49,7 +52,12 @@ def test_tuning_an_encoder_pulls_pairs_together(tmp_path, tiny_encoder):
     towers.save(tmp_path)
     opened = open_embedder(tuned_name(tmp_path))
     found = margin(opened.embed(queries), opened.embed(TITLES))
+    half = quality(None)
+    assert found == pytest.approx(half, abs=1e-4 if precision is None else 0.05)
+    towers.precision = None  # what is searched is as exact as the weights, however they were found
     assert found == pytest.approx(quality(None), abs=1e-4)
+    assert (half != quality(None)) == (precision == "bf16")
+    assert {value.dtype for value in towers.parameters()} == {torch.float32}
 
 
 def test_two_encoders_go_their_own_ways_and_are_kept_apart(tmp_path, tiny_encoder):

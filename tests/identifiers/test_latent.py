@@ -183,8 +183,12 @@ def test_a_rationale_is_the_path_of_the_best_item_or_its_title(world):
     assert rationales(world) == {0: ["red lamp"], 1: ["kitchen", "cups"], 2: ["office", "lights"]}
 
 
-def test_training_brings_queries_to_their_items_and_the_views_together(folder, world, tmp_path):
+@pytest.mark.parametrize("precision", [None, "bf16"])
+def test_training_brings_queries_to_their_items_and_the_views_together(
+    folder, world, tmp_path, precision
+):
     towers = LatentEncoder.of(world, f"latent:{folder}", Weights(), steps=2)
+    towers.precision = precision
     rows, batch = np.arange(3), PairBatch.of(Pairs.of(world), np.arange(4))
     before = float(towers.loss(batch, 0.1).detach())
 
@@ -198,6 +202,7 @@ def test_training_brings_queries_to_their_items_and_the_views_together(folder, w
     assert float(towers.loss(batch, 0.1).detach()) < 0.6 * before
     towers.save(tmp_path)
     opened = open_embedder(tuned_name(tmp_path))
+    towers.precision = None  # what is searched is as exact as the weights
     wanted = embedded(towers.items, np.arange(4))
     np.testing.assert_allclose(opened.embed(TITLES), wanted, atol=1e-5)
     assert opened.embed([]).shape == (0, 16)

@@ -84,8 +84,9 @@ class SentenceEncoder(TwoTowers):
             name: value.to(self.device) if isinstance(value, Tensor) else value
             for name, value in features.items()
         }
-        vectors: Tensor = model(moved)["sentence_embedding"]
-        return vectors
+        with self.reading():
+            vectors: Tensor = model(moved)["sentence_embedding"]
+        return vectors.float()
 
 
 def tuned_name(folder: Path) -> str:

@@ -115,17 +115,21 @@ class LatentEncoder(TwoTowers):
 
     def queries(self, rows: Ints) -> Tensor:
         """Vectors of queries."""
-        return self.model.vectors(_texts(self._queries, rows))
+        with self.reading():
+            return self.model.vectors(_texts(self._queries, rows)).float()
 
     def items(self, rows: Ints) -> Tensor:
         """Vectors of items."""
-        return self.model.vectors(_texts(self._items, rows))
+        with self.reading():
+            return self.model.vectors(_texts(self._items, rows)).float()
 
     def loss(self, batch: PairBatch, temperature: float) -> Tensor:
         """Both views of the batch's queries."""
         texts = _texts(self._queries, batch.queries)
         reasons = [self._reasons[row] for row in batch.queries.tolist()]
-        latent, explicit = self.model.trajectory(texts), self.model.explicit(texts, reasons)
+        with self.reading():
+            views = self.model.trajectory(texts), self.model.explicit(texts, reasons)
+        latent, explicit = (one.float() for one in views)
         items = self.items(batch.items)
         return two_views(latent, explicit, items, batch, temperature, self.weights)
 

@@ -16,6 +16,7 @@ say how good it is; the best epoch is kept, so that tuning cannot end below wher
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,10 +65,18 @@ class TuningSettings(Protocol):
 class TwoTowers(nn.Module):
     """Row numbers of a dataset's queries and items to vectors (n, dim), with gradients.
 
-    ``cosine``: items are ranked by the cosine, not by the inner product
+    ``cosine``     items are ranked by the cosine, not by the inner product
+    ``precision``  of what turns texts into vectors: None as the weights are, or ``bf16``; vectors, losses
+                   and weights stay as they are
     """
 
     cosine = True
+    precision: str | None = None
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Where texts are turned into vectors."""
+        kind = next(self.parameters()).device.type
+        return torch.autocast(kind, dtype=torch.bfloat16, enabled=self.precision == "bf16")
 
     def queries(self, rows: Ints) -> Tensor:
         """Vectors of queries."""

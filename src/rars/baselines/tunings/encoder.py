@@ -54,6 +54,7 @@ def _learn(
         separate=own.separate,
         cosine=settings.similarity == "cosine",
     )
+    towers.precision = settings.precision
     hard = hard_negatives(dataset, own.negatives, advance=advance) if own.negatives else None
     lessons = Lessons(own.drawn, hard)
     report = tune(towers, dataset, settings, held, lessons=lessons, seed=seed, advance=advance)

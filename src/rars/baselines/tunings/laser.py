@@ -53,6 +53,7 @@ def _learn(
     towers = LatentEncoder.of(
         dataset, settings.embedder, weights, steps=own.steps, max_tokens=settings.max_tokens
     )
+    towers.precision = settings.precision
     hard = hard_negatives(dataset, own.negatives, advance=advance) if own.negatives else None
     lessons = Lessons(own.drawn, hard)
     report = tune(towers, dataset, settings, held, lessons=lessons, seed=seed, advance=advance)

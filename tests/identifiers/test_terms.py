@@ -9,6 +9,7 @@ import torch
 from rars.config import IdentifierSettings, checked
 from rars.data import Dataset
 from rars.data.shop import make_shop
+from rars.errors import RarsError
 from rars.identifiers import catalogue_categories, contrast, item_vectors, learn_identifiers
 from rars.identifiers.contrast import info_nce, supervised, symmetric
 from rars.identifiers.grade_triplets import triplets
@@ -19,7 +20,13 @@ from rars.identifiers.poincare import distance, exp
 from rars.identifiers.quantisation import TERMS
 from rars.identifiers.query_mates import QUERY
 from rars.identifiers.rqvae import RqvaeSettings
-from rars.identifiers.rqvae_network import Network, start_codebooks
+from rars.identifiers.rqvae_network import (
+    Network,
+    Objective,
+    start_codebooks,
+    train_epoch,
+    trained,
+)
 
 SIZES = (8, 8, 8)
 
@@ -118,8 +125,11 @@ def test_the_supervised_loss_is_that_of_loops():
             logs = [cosine(rows[i], rows[p]) / 0.5 - np.log(total) for p in partners]
             each.append(-np.mean(logs))
     assert len(each) == 5
-    assert float(supervised(rows, torch.tensor(labels), 0.5)) == pytest.approx(np.mean(each))
-    assert float(supervised(rows, torch.full((7,), -1), 0.5)) == 0
+    once, none = torch.tensor(labels)[:, None], torch.full((7, 1), -1)
+    assert float(supervised(rows, once, 0.5)) == pytest.approx(np.mean(each))
+    assert float(supervised(rows, none, 0.5)) == 0
+    twice = supervised(rows, torch.cat([once, none, once], dim=1), 0.5)
+    assert float(twice) == pytest.approx(2 * np.mean(each))
 
 
 # --- the terms, by their descriptions ------------------------------------------------------------
@@ -199,10 +209,8 @@ def test_the_terms_of_cat_id2_are_those_of_loops(scene):
 
     nodes, total = scene.categories.nodes[step.rows], 0.0
     for level in range(nodes.shape[1]):
-        rows = step.residual(level).detach()
-        short = rows.norm(dim=1).mean() / step.latent.detach().norm(dim=1).mean()
-        labels = torch.from_numpy(np.array(nodes[:, level], dtype=np.int64))
-        total += float(short * supervised(rows, labels, 0.1))
+        labels = torch.from_numpy(np.array(nodes[:, [level]], dtype=np.int64))
+        total += float(supervised(step.latent.detach(), labels, 0.1))
     assert value("category-constraint", step) == pytest.approx(total, rel=1e-4)
 
 
@@ -289,6 +297,29 @@ def test_prefixes_follow_categories(scene, learned):
         return table.max(axis=1).sum() / len(node)
 
     assert purity("categories") > purity("plain") + PURITY
+
+
+def test_the_category_constraint_does_not_drive_latents_away(scene):
+    """Asked of residuals it did: codebooks followed, the loss was never content, and all collapsed."""
+    terms = [{"term": one} for one in ("codebook", "reconstruction", "category-constraint")]
+    terms[-1]["weight"] = 0.01
+    settings = RqvaeSettings.model_validate({"terms": terms, "batch": 128})
+    network = Network([scene.points.shape[1], 64, 16], (16, 16, 16), 0)
+    start_codebooks(network, scene.points, 0)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3)
+    objective, rng, far = Objective(scene, settings), np.random.default_rng(0), []
+    for epoch in range(1, 61):
+        train_epoch(network, optimizer, objective, settings, rng, scene=scene, epoch=epoch)
+        if epoch % 20 == 0:
+            step = network.step(scene, np.arange(len(scene.points)), None)
+            far.append(float(step.latent.detach().norm(dim=1).mean()))
+    assert far[2] < 1.2 * far[0]  # 1.5 times as far, and going on, of residuals
+
+
+def test_a_training_that_diverges_says_so_at_once(scene):
+    settings = RqvaeSettings.model_validate({"epochs": 50, "lr": 1e12})
+    with pytest.raises(RarsError, match=r"diverged in epoch \d; lower identifiers\.rqvae\.lr"):
+        trained(scene, settings)
 
 
 def test_codes_are_used_more_evenly(learned):

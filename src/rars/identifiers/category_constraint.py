@@ -1,9 +1,10 @@
-"""CAT-ID2's hierarchical category constraint: at depth l, items of one level-l category are close.
+"""CAT-ID2's hierarchical category constraint: items of one category are close, at every level of categories.
 
-L = sum over levels l of s_l x the supervised contrastive loss (``contrast.supervised``) of the residuals that
-    enter depth l, partners being the batch's items of the same category at level l
+L = sum over levels l of the supervised contrastive loss (``contrast.supervised``) of the latents, partners
+    being the batch's items of the same category at level l
 
-s_l is ``step.shrunk(l)``.
+The latents, not what is left of them at depth l: codebooks follow whatever residuals have in common, so a
+loss that wants residuals of a category to agree is never content and drives the latents ever further out.
 """
 
 from __future__ import annotations
@@ -34,18 +35,14 @@ def _loss(step: Step, settings: ConstraintSettings) -> Tensor:
     assert step.scene.categories is not None
     nodes = np.asarray(step.scene.categories.nodes[step.rows], dtype=np.int64)
     labels = torch.from_numpy(nodes).to(step.latent.device)
-    total = step.latent.new_zeros(())
-    for depth in range(min(labels.shape[1], len(step.words))):
-        one = supervised(step.residual(depth), labels[:, depth], settings.temperature)
-        total = total + step.shrunk(depth) * one
-    return total
+    return supervised(step.latent, labels[:, : len(step.words)], settings.temperature)
 
 
 TERM = QuantisationTerm(
-    about="at every depth, items of one category of that level are close (CAT-ID2)",
+    about="items of one category are close, at every level of categories (CAT-ID2)",
     settings=ConstraintSettings,
     loss=_loss,
-    weight=0.01,
+    weight=0.0001,
     needs_categories=True,
-    adds=2.0,
+    adds=0.5,
 )

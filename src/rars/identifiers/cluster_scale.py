@@ -34,6 +34,6 @@ TERM = QuantisationTerm(
     about="over a batch, the codes of a depth are used alike (CAT-ID2)",
     settings=NoSettings,
     loss=_loss,
-    weight=0.01,
+    weight=0.0001,
     adds=0.1,
 )

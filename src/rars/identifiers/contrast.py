@@ -35,21 +35,25 @@ def supervised(rows: Tensor, labels: Tensor, temperature: float) -> Tensor:
 
         mean of -1 / |P(i)| sum over p in P(i) of log [ exp s(i, p) / sum over a != i of exp s(i, a) ]
 
-    Negative labels are no label: such rows are negatives of all, and nobody's partner. 0 without partners.
+    added up over the columns of ``labels`` (n, kinds of label). Negative labels are no label: such rows are
+    negatives of all, and nobody's partner. 0 without partners.
 
     A row's products with its partners add up to its product with their sum, so no row meets a partner by
-    itself: only the denominators need all pairs.
+    itself: only the denominators need all pairs, and they are the same for every kind of label.
     """
     unit = functional.normalize(rows, dim=-1)
-    _, group = torch.unique(labels, return_inverse=True)
-    alike = torch.bincount(group)[group] - 1
-    partnered = (labels >= 0) & (alike > 0)
-    if not partnered.any():
-        return rows.sum() * 0
-    sums = unit.new_zeros(int(group.max()) + 1, unit.shape[1]).index_add(0, group, unit)
-    own, others = unit[partnered], (sums[group] - unit)[partnered]
-    near = (own * others).sum(1) / (alike[partnered] * temperature)
-    return (others_logsumexp(unit, 1 / temperature)[partnered] - near).mean()
+    away = others_logsumexp(unit, 1 / temperature)
+    total = rows.sum() * 0
+    for column in labels.T:
+        _, group = torch.unique(column, return_inverse=True)
+        alike = torch.bincount(group)[group] - 1
+        partnered = (column >= 0) & (alike > 0)
+        if partnered.any():
+            sums = unit.new_zeros(int(group.max()) + 1, unit.shape[1]).index_add(0, group, unit)
+            own, others = unit[partnered], (sums[group] - unit)[partnered]
+            near = (own * others).sum(1) / (alike[partnered] * temperature)
+            total = total + (away[partnered] - near).mean()
+    return total
 
 
 def others_logsumexp(rows: Tensor, scale: float) -> Tensor:

@@ -42,6 +42,6 @@ TERM = QuantisationTerm(
     about="vectors rebuilt from the codes keep apart (CAT-ID2)",
     settings=DispersionSettings,
     loss=_loss,
-    weight=0.01,
-    adds=1.8,
+    weight=0.0001,
+    adds=1.0,
 )

@@ -21,6 +21,7 @@ from torch.nn import functional
 
 from rars.arrays import Codes, Floats, Ints, Points
 from rars.config import part
+from rars.errors import RarsError
 from rars.identifiers.ball import BallQuantizer
 from rars.identifiers.keys import distinct
 from rars.identifiers.kmeans import residual_codebooks, sample
@@ -181,6 +182,11 @@ def train_epoch(
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
+        if not np.isfinite(losses[-1]):
+            raise RarsError(
+                f"Learning identifiers diverged in epoch {epoch}; lower identifiers.rqvae.lr, or the weight "
+                "of a term of identifiers.rqvae.terms."
+            )
         for counts, code in zip(used, step.codes, strict=True):
             counts += torch.bincount(code, minlength=len(counts))
     if settings.revive:

@@ -11,12 +11,12 @@ import pytest
 
 from rars import disk
 from rars.data import Dataset
-from rars.errors import RarsError
+from rars.errors import RarsError, Stopped
 from rars.evaluation import Truth, measure, stored
 from rars.evaluation.ranking import Ranking
 from rars.experiments import experiment, experiment_on_all, order, planned
 from rars.experiments.design import Setting
-from rars.experiments.processes import Failure
+from rars.experiments.processes import Failure, State
 from rars.systems import Ranked
 from tests.evaluation.worlds import make_dataset
 
@@ -86,6 +86,23 @@ def test_runs_that_failed_are_named_in_the_outcome_and_the_report(tmp_path, data
     monkeypatch.setattr(order, "run_all", _all_fail)
     with pytest.raises(RarsError, match="No run of masks could be made: .*it is broken"):
         experiment("masks", dataset, out=tmp_path / "other", seeds=1, changes=RATE)
+
+
+def test_numbers_are_kept_as_runs_end_and_not_when_all_have(tmp_path, dataset, monkeypatch):
+    """Stopped in the middle, and the runs gone with their machine: the next sitting needs only the rest."""
+
+    def stopped(tasks, jobs, watch, engine):
+        runs = [one for one in tasks if one.kind == "run"]
+        stand_in(dataset)(runs[:1], jobs)
+        watch(State(done=1, total=len(runs), running=(), failed=0))
+        raise Stopped("stopped")
+
+    monkeypatch.setattr(order, "run_all", stopped)
+    given = {"seeds": 2, "changes": RATE, "keep": tmp_path / "keep"}
+    with pytest.raises(Stopped):
+        experiment("masks", dataset, out=tmp_path / "here", **given)
+    found = planned("masks", dataset, out=tmp_path / "elsewhere", **given)
+    assert [one["state"] for one in found["cells"]].count("there") == 1
 
 
 def _all_fail(tasks, jobs, watch=None, engine="local"):

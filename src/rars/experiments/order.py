@@ -25,8 +25,8 @@ from rars.experiments.findings import findings
 from rars.experiments.grid import Grid, GridCell
 from rars.experiments.kept import Kept
 from rars.experiments.learning_rate import Curve, RateSearch
-from rars.experiments.processes import Failure, Watch, run_all
-from rars.experiments.results import Results, collect
+from rars.experiments.processes import Failure, State, Watch, run_all
+from rars.experiments.results import Results, collect, keep
 from rars.identifiers import Identifiers
 from rars.tree import PrefixTree
 
@@ -151,7 +151,7 @@ def conduct(order: Order, *, watch: Watch | None = None, say: Say | None = None)
             known = {one.folder for one in left}
             left = [*(one for one in grid.identify_tasks() if one.folder not in known), *left]
         speak(f"  {described(grid)}")
-        failures.extend(run_all(left, order.jobs, watch, order.engine))
+        failures.extend(run_all(left, order.jobs, _keeping(grid, watch), order.engine))
 
     curves: dict[str, Curve] = {}
     if order.tuned:
@@ -176,6 +176,21 @@ def conduct(order: Order, *, watch: Watch | None = None, say: Say | None = None)
     results = replace(results, lacking=lacking)
     seconds = round(time.perf_counter() - started, 1)
     return _written(order, grid, results, curves, failures, seconds)
+
+
+def _keeping(grid: Grid, watch: Watch | None) -> Watch:
+    """Watches, and keeps the numbers of each run as it ends: who stops the others has them."""
+    done = 0
+
+    def told(state: State) -> None:
+        nonlocal done
+        if state.done > done:
+            done = state.done
+            keep(grid)
+        if watch is not None:
+            watch(state)
+
+    return told
 
 
 def _parts_on_tree(order: Order, grid: Grid) -> dict[str, Ints]:

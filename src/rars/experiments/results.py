@@ -153,6 +153,18 @@ def summarise(
     return Results(setting, keyed, tuple(measures), scores, found, deltas, counts)
 
 
+def keep(grid: Grid) -> None:
+    """Keep what finished runs measured, where numbers are kept."""
+    for cell in grid.cells:
+        if cell.kept.folder is None:
+            continue
+        split = cell.condition.split
+        for rule in cell.condition.rules:
+            if cell.kept.find(cell.folder.name, split, rule) is None:
+                read_cell(cell, rule, grid.dataset)
+        read_course(cell)
+
+
 def read_cell(cell: GridCell, rule: str, dataset: Dataset) -> PerQuery | None:
     """The stored measures of a cell, computed again from its run file, or those kept; None without any."""
     split = cell.condition.split

@@ -30,8 +30,9 @@ QUERY = "a query of each item"
 class MatesSettings(Section):
     """How much each depth counts, and how sharp cosines are."""
 
-    levels: tuple[NonNegativeFloat, ...] = (1.0, 0.75, 0.25, 0.0)
-    """The weight of each depth; depths beyond the list count nothing."""
+    levels: tuple[NonNegativeFloat, ...] = (1.0,)
+    """The weight of each depth; depths beyond the list count nothing. Below the first, codebooks follow what
+    residuals are made to have in common, and latents drift (``docs/systems.md``, MERGE)."""
     temperature: float = Field(default=0.1, gt=0)
 
 
@@ -59,5 +60,5 @@ TERM = QuantisationTerm(
     settings=MatesSettings,
     weight=0.001,
     start=_start,
-    adds=1.0,
+    adds=0.8,
 )

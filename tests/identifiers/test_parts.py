@@ -19,7 +19,7 @@ from rars.identifiers.rqvae import RqvaeSettings, fit_rqvae
 
 from .worlds import families, shop
 
-TINY = {"hidden": (32,), "dim": 8, "epochs": 12, "batch": 128, "lr": 1e-2, "evaluate_every": 4}
+TINY = {"hidden": (32,), "dim": 8, "epochs": 24, "batch": 128, "lr": 3e-3, "evaluate_every": 4}
 
 
 class AisleSettings(Section):

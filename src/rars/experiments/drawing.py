@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rars.analysis import figures
+from rars.evaluation import Estimate
 from rars.experiments.courses import MEASURED, Course
 from rars.experiments.design import Delta
 from rars.experiments.results import named
@@ -63,6 +64,35 @@ def gains(
             axis.grid(axis="x", color="#E5E7EB")
             axis.grid(visible=False, axis="y")
             axis.set_title(measure)
+
+
+def standings(blocks: Mapping[str, Mapping[str, Mapping[str, Estimate]]], path: Path) -> None:
+    """One panel per measure, one row per system, in the order given: its value with the 95 % interval.
+
+    ``blocks`` maps the title of a block to its systems, and each of these to its measures.
+    """
+    listed = [(title, name) for title, systems in blocks.items() for name in systems]
+    measures = list(next((each for one in blocks.values() for each in one.values()), {}))
+    height = 1.2 + 0.24 * len(listed)
+    with figures.figure(path, panels=max(1, len(measures)), width=4.6, height=height) as axes:
+        for axis, measure in zip(axes, measures, strict=False):
+            for color, (title, systems) in zip(figures.SERIES, blocks.items(), strict=False):
+                found = [
+                    (listed.index((title, name)), one[measure]) for name, one in systems.items()
+                ]
+                ends = [
+                    [100 * (one.mean - one.low) for _, one in found],
+                    [100 * (one.high - one.mean) for _, one in found],
+                ]
+                means, places = [100 * one.mean for _, one in found], [at for at, _ in found]
+                axis.errorbar(means, places, xerr=ends, fmt="o", color=color, ms=5, label=title)
+            axis.set(yticks=range(len(listed)), yticklabels=[name for _, name in listed])
+            axis.set(ylim=(len(listed) - 0.5, -0.5), xlabel="% (bars: 95 % interval over queries)")
+            axis.set_xlim(left=0)
+            axis.tick_params(axis="y", labelleft=axis is axes[0], left=False)
+            axis.grid(visible=False, axis="y")
+            axis.set_title(measure)
+        axes[-1].legend(fontsize=8, loc="best")
 
 
 def sweeps(panels: Sequence[Panel], path: Path) -> None:

@@ -9,6 +9,7 @@ of the bundled embedder and their fusions with BM25 stand below, which the paper
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from rars.config import parts
 from rars.evaluation.report import differences, ranked, short
@@ -23,6 +24,7 @@ from rars.experiments.design import (
     Setting,
     Study,
 )
+from rars.experiments.drawing import standings
 from rars.experiments.layout import cell, lacking_caption, values_caption, weights
 from rars.experiments.results import Results
 
@@ -160,6 +162,31 @@ def tables(results: Results) -> list[Table]:
     return [whole, differences("main-differences", "Paired differences", results.deltas)]
 
 
+def draw(results: Results, path: Path) -> None:
+    """Every system that has numbers, once, by blocks."""
+    setting = results.setting
+    listed: dict[str, dict[str, Point]] = {}
+    for one in SYSTEMS:
+        if shown(setting, one) and one.recipe not in STANDS_FOR:
+            listed.setdefault(one.block, {})[_plain(one.label)] = point(setting, one)
+    matched_rows = listed.setdefault("Controlled", {})
+    for rule in RULE_LABELS:
+        for key, label in (MATCHED | {"rars-own": "RARS, own rate"}).items():
+            matched_rows[f"{label}, {RULE_LABELS[rule]}"] = Point(key, rule)
+    blocks = {
+        title: {
+            name: {measure: results.intervals[at, measure] for measure in PRIMARY}
+            for name, at in rows.items()
+            if at in results.scores
+        }
+        for title, rows in listed.items()
+    }
+    order = sorted(
+        blocks, key=lambda title: title == OWN
+    )  # as in the table, what is ours stands last
+    standings({title: blocks[title] for title in order if blocks[title]}, path)
+
+
 # -- rows ------------------------------------------------------------------------------------------
 
 
@@ -248,4 +275,5 @@ STUDY = Study(
     measures=(*FIVE, "MRR@100"),
     tuned=("base", "rars"),
     systems=(*(one.recipe for one in SYSTEMS), *MATCHED),
+    draw=draw,
 )

@@ -15,8 +15,10 @@ from rars.errors import RarsError, Stopped
 from rars.evaluation import Truth, measure, stored
 from rars.evaluation.ranking import Ranking
 from rars.experiments import experiment, experiment_on_all, order, planned
-from rars.experiments.design import Setting
+from rars.experiments.design import Point, Setting
+from rars.experiments.drawing import standings
 from rars.experiments.processes import Failure, State
+from rars.experiments.studies import main
 from rars.systems import Ranked
 from tests.evaluation.worlds import make_dataset
 
@@ -107,6 +109,31 @@ def test_numbers_are_kept_as_runs_end_and_not_when_all_have(tmp_path, dataset, m
 
 def _all_fail(tasks, jobs, watch=None, engine="local"):
     return [Failure(one.name, "it is broken.", one.log) for one in tasks]
+
+
+def test_the_main_figure_has_every_system_with_numbers_once(tmp_path, dataset, monkeypatch):
+    drawn = []
+
+    def watched(blocks, path):
+        drawn.append(blocks)
+        standings(blocks, path)
+
+    monkeypatch.setattr(main, "standings", watched)
+    monkeypatch.setattr(order, "run_all", stand_in(dataset, fails="TIGER"))
+    systems = ["fusion", "bm25", "tiger", "calir", "base", "rars"]
+    outcome = experiment(
+        "main", dataset, out=tmp_path / "work", seeds=1, changes=RATE, systems=systems
+    )
+    assert (outcome.folder / "figure.png").stat().st_size > 1000
+    names = {title: list(rows) for title, rows in drawn[0].items()}
+    both = [f"{name}, {rule}" for rule in ("AR only", "all levels") for name in ("Base", "RARS")]
+    assert names == {
+        "Sparse retrieval": ["BM25"],
+        "Controlled": both,
+        "Beside the paper's rows": ["BM25 + dense"],
+    }
+    found = drawn[0]["Sparse retrieval"]["BM25"]
+    assert found["Recall@100"] == outcome.results.intervals[Point("bm25", "plain"), "Recall@100"]
 
 
 def test_several_datasets_are_made_in_turn_and_shown_side_by_side(tmp_path, dataset, monkeypatch):

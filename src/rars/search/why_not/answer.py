@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from rars.arrays import Floats, Ints
 from rars.systems import Query, System
 
 Reason = Literal["found", "unknown", "filtered", "routed", "pruned", "below", "unscored"]
@@ -130,6 +131,15 @@ class Item:
             f"{self.title} ({self.item_id}) {sentence}",
             **facts,
         )
+
+
+def shown_before(system: System, items: Ints, scores: Floats, k: int) -> tuple[Rival, ...]:
+    """Of the k items that are shown, the first few and the last."""
+    chosen = [*range(min(SHOWN, k))] + ([k - 1] if k > SHOWN else [])
+    return tuple(
+        Rival(one + 1, float(scores[one]), its["id"], its["title"])
+        for one, its in zip(chosen, system.catalogue.take(items[chosen]), strict=True)
+    )
 
 
 def ordinal(number: int) -> str:

@@ -20,7 +20,16 @@ from rars.search.exact import exact_search
 from rars.search.retriever import Readied, Retriever
 from rars.search.router import chances_of
 from rars.search.routing import admit_leaves
-from rars.search.why_not.answer import SHOWN, Choice, Item, PathStep, Rival, WhyNot, ordinal
+from rars.search.why_not.answer import (
+    SHOWN,
+    Choice,
+    Item,
+    PathStep,
+    Rival,
+    WhyNot,
+    ordinal,
+    shown_before,
+)
 from rars.tree import PrefixTree, code_name
 
 
@@ -268,12 +277,6 @@ def _ranked(
         said += f", for which evidence says more ({theirs[1]:.2f} against {own[1]:.2f})"
     else:
         said += f", which the model finds more likely ({theirs[0]:.2f} against {own[0]:.2f})"
-    chosen = [*range(min(SHOWN, plan.k))] + ([last] if last >= SHOWN else [])
-    shown = retriever.catalogue.take(items[chosen])
-    rivals = tuple(
-        Rival(one + 1, float(scores[one]), its["id"], its["title"])
-        for one, its in zip(chosen, shown, strict=True)
-    )
     return asked.says(
         "below",
         f"{said}.",
@@ -281,7 +284,7 @@ def _ranked(
         rank=rank,
         score=score,
         needed=needed,
-        beaten_by=rivals,
+        beaten_by=shown_before(retriever, items, scores, plan.k),
         **facts,
     )
 

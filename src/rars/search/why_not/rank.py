@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rars.search.why_not.answer import SHOWN, Item, Rival, WhyNot, ordinal
+from rars.search.why_not.answer import Item, WhyNot, ordinal, shown_before
 
 DEEP = 200
 """How far the system is looked through before everything is."""
@@ -41,11 +41,6 @@ def by_rank(asked: Item) -> WhyNot:
     )
     said += f"the last one shown {needed:.4g}"
     said += ", and equal scores stand as in the catalogue" if because == "order" else ""
-    chosen = [*range(min(SHOWN, k))] + ([k - 1] if k > SHOWN else [])
-    rivals = tuple(
-        Rival(one + 1, float(found.scores[one]), its["id"], its["title"])
-        for one, its in zip(chosen, system.catalogue.take(found.items[chosen]), strict=True)
-    )
     return asked.says(
         "below",
         f"{said}.",
@@ -53,5 +48,5 @@ def by_rank(asked: Item) -> WhyNot:
         rank=rank,
         score=score,
         needed=needed,
-        beaten_by=rivals,
+        beaten_by=shown_before(system, found.items, found.scores, k),
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rars.data.words import CJK
+from rars.search.why_not.answer import ordinal
 from rars.serving.page.address import Address
 from rars.serving.page.clauses import removed
 from rars.serving.schemas import MOST_K, ExplainResponse, Hit
@@ -312,17 +313,6 @@ def percent(share: float) -> str:
     if share < 0.00001:
         return "< 0.001 %"
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
-
-
-def ordinal(number: int) -> str:
-    """Such as 1st, 22nd, 113th.
-
-    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112, 1003)]
-    ['1st', '2nd', '3rd', '4th', '11th', '12th', '13th', '21st', '112th', '1,003rd']
-    """
-    ends = {1: "st", 2: "nd", 3: "rd"}
-    end = "th" if 10 <= number % 100 <= 20 else ends.get(number % 10, "th")
-    return f"{number:,}{end}"
 
 
 def _last(path: str) -> str:

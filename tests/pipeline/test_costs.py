@@ -28,8 +28,11 @@ def test_a_network_is_work_where_one_is_learned(dataset):
     plain = work(dataset, "base", rqvae)
     assert plain > 0
     assert work(dataset, "base", rqvae, "identifiers.rqvae.epochs=600") == pytest.approx(2 * plain)
-    assert work(dataset, "merge") > 2 * work(dataset, "tiger")
-    assert work(dataset, "cat-id2") > 4 * work(dataset, "tiger")
+    # As measured, in epochs of a plain network: 1.0, 1.9, 2.7 and 3.0 (``benchmarks.learners``).
+    tiger = work(dataset, "tiger")
+    assert 1.5 < work(dataset, "merge") / tiger < 2.3
+    assert 2.2 < work(dataset, "cat-id2") / tiger < 3.2
+    assert 2.5 < work(dataset, "forge") / tiger < 3.6
 
 
 def test_an_rqvae_of_ten_thousand_items_is_expected_to_take_minutes(dataset):

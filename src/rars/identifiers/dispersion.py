@@ -43,5 +43,5 @@ TERM = QuantisationTerm(
     settings=DispersionSettings,
     loss=_loss,
     weight=0.0001,
-    adds=1.0,
+    adds=1.1,
 )

@@ -60,5 +60,5 @@ TERM = QuantisationTerm(
     settings=MatesSettings,
     weight=0.001,
     start=_start,
-    adds=0.8,
+    adds=0.55,
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,9 +31,21 @@ apart = False
 """Whether what cases are made from is made in another process: one that has trained cannot be forked well."""
 
 
+def scratch(prefix: str = "hostile-") -> Path:
+    """A new folder that is gone when this process has ended; a fork of it removes nothing."""
+    home, owner = Path(tempfile.mkdtemp(prefix=prefix)), os.getpid()
+
+    def removed() -> None:
+        if os.getpid() == owner:
+            shutil.rmtree(home, ignore_errors=True)
+
+    atexit.register(removed)
+    return home
+
+
 def made(prefix: str, make: Callable[[Path], object]) -> Path:
     """A new folder and what ``make`` puts there."""
-    home = Path(tempfile.mkdtemp(prefix=prefix))
+    home = scratch(prefix)
     if not apart:
         make(home)
         return home

@@ -10,7 +10,6 @@ import copy
 import json
 import random
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -23,7 +22,7 @@ from rars.errors import RarsError
 from rars.search.retriever import Retriever
 from rars.systems import search
 from tests.hostile import recipes
-from tests.hostile.case import Case, made
+from tests.hostile.case import Case, made, scratch
 from tests.search.trained import make_run
 
 VALUES: tuple[Any, ...] = (
@@ -154,7 +153,7 @@ def _opened(how: Callable[[Path], str], sealed: bool, place: Path) -> None:
 
 def cases(rng: random.Random) -> Iterator[Case]:
     """One tampered copy of a run after the other; without end."""
-    place = Path(tempfile.mkdtemp(prefix="hostile-")) / "run"
+    place = scratch() / "run"
     while True:
         seed, sealed = rng.randrange(2**32), rng.random() < 0.8
         how = "sealed again" if sealed else "not sealed"
@@ -197,5 +196,5 @@ def _by_hand(given: dict[str, Any], run: Path) -> str:
 def again(given: dict[str, Any]) -> Case:
     """A run tampered with by a seed, or as is said."""
     how = partial(_by_seed, given["seed"]) if "seed" in given else partial(_by_hand, given)
-    place = Path(tempfile.mkdtemp(prefix="hostile-")) / "run"
+    place = scratch() / "run"
     return Case(f"folder {given!r:.300}", partial(_opened, how, given.get("sealed", True), place))

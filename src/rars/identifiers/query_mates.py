@@ -1,4 +1,4 @@
-"""MERGE's outer term: items of one query are close at every depth.
+"""MERGE's outer term: items of one query are close at the depths that count, in its recipe the first.
 
 At each depth l the residuals that enter it are compared: each item of the batch, its partner (another
 relevant item of a query of its, drawn anew each epoch), all other items' partners as negatives:
@@ -56,7 +56,7 @@ def _start(scene: Scene, settings: MatesSettings) -> Callable[[Step], Tensor]:
 
 
 TERM = QuantisationTerm(
-    about="items of one query are close at every depth, other items are not (MERGE)",
+    about="items of one query are close, other items are not (MERGE)",
     settings=MatesSettings,
     weight=0.001,
     start=_start,

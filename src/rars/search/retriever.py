@@ -407,9 +407,6 @@ class Retriever:
 
         return lru_cache(maxsize=kept(len(self)))(made)
 
-    def _wanted(self, query: Query) -> Categories:
-        return self.settings.categories if query.categories is None else query.categories
-
     def _batches(self, plans: Sequence[_Plan]) -> Iterator[list[int]]:
         """Rows of plans that can be searched together, a batch at a time."""
         groups: dict[tuple[int, bool], list[int]] = {}

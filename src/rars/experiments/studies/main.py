@@ -181,9 +181,8 @@ def draw(results: Results, path: Path) -> None:
         }
         for title, rows in listed.items()
     }
-    order = sorted(
-        blocks, key=lambda title: title == OWN
-    )  # as in the table, what is ours stands last
+    # As in the table, what is ours stands last.
+    order = sorted(blocks, key=lambda title: title == OWN)
     standings({title: blocks[title] for title in order if blocks[title]}, path)
 
 

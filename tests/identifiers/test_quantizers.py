@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from rars.errors import RarsError
 from rars.identifiers.hierarchical import (
@@ -11,7 +14,7 @@ from rars.identifiers.hierarchical import (
     fit_hierarchical_kmeans,
     induce_categories,
 )
-from rars.identifiers.kmeans import cluster, fit_residual_kmeans, sample
+from rars.identifiers.kmeans import cluster, distinct_points, fit_residual_kmeans, sample
 from rars.identifiers.quantizers import load_quantizer, save_quantizer
 from rars.identifiers.residual import Mlp, ResidualQuantizer
 
@@ -216,6 +219,19 @@ def test_fewer_items_than_codes_give_each_its_own_identifier(count):
     for fit in (fit_residual_kmeans, fit_hierarchical_kmeans):
         codes = fit(vectors, (16, 16)).encode(vectors)
         assert len(np.unique(codes, axis=0)) == count
+
+
+@given(
+    hnp.arrays(
+        np.float32,
+        hnp.array_shapes(min_dims=2, max_dims=2, max_side=6),
+        elements=st.sampled_from([-2.5, -1.0, -1e-40, -0.0, 0.0, 1e-40, 1.0, 3e38, np.inf]),
+    )
+)
+def test_different_points_are_those_of_numpy_in_its_order(points):
+    expected = np.unique(points, axis=0)
+    np.testing.assert_array_equal(distinct_points(points), expected)
+    np.testing.assert_array_equal(distinct_points(np.asfortranarray(points)), expected)
 
 
 def test_equal_items_are_one_cluster_not_an_error():

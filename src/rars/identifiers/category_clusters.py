@@ -169,6 +169,7 @@ def grown(
         if not len(going):
             break
         books: list[Points] = []
+        before = 0
         children = np.zeros(count, dtype=np.int64)
         groups = grouped(at[going])
         for start, size in zip(groups.starts, groups.counts, strict=True):
@@ -176,8 +177,9 @@ def grown(
             node = int(at[rows[0]])
             book, chosen = _children(vectors, rows, nodes, own, settings, seed, level, node)
             codes[rows, level] = chosen
-            at[rows] = sum(map(len, books)) + chosen
+            at[rows] = before + chosen
             books.append(book)
+            before += len(book)
             children[node] = len(book)
         centroids.append(np.concatenate(books))
         starts.append(np.concatenate([[0], np.cumsum(children)]))

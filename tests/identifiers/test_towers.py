@@ -163,7 +163,7 @@ def test_the_same_seed_gives_the_same_maps(world, turned):
 
 
 def test_a_large_catalogue_is_validated_on_a_sample_with_all_judged_items(world, monkeypatch):
-    monkeypatch.setattr(towers, "_POOL", 25)
+    monkeypatch.setattr(towers, "POOL", 25)
     pool = towers._pool(world, seed=0)
     judged = set(world.judged("validation").item.tolist())
     assert len(pool) == 25
@@ -173,7 +173,7 @@ def test_a_large_catalogue_is_validated_on_a_sample_with_all_judged_items(world,
 
 def test_validation_speaks_of_catalogue_rows(world, turned, monkeypatch):
     """Ranked among a sample, the results are still numbers of the whole catalogue."""
-    monkeypatch.setattr(towers, "_POOL", 25)
+    monkeypatch.setattr(towers, "POOL", 25)
     seen = []
     pool = towers._pool(world, seed=0)
     towers._quality(maps_of(turned), held(world, lambda found: seen.append(found) or 0.0), pool)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from rars import pipeline
-from rars.config import Recipe
+from rars.config import EmbedderTuning, Recipe
 from rars.data import Dataset
 from rars.data.shop import make_shop
 from rars.errors import RarsError
-from rars.identifiers.choosing import ChosenEmbedder
+from rars.identifiers.choosing import ChosenEmbedder, ChosenTuning
 from rars.identifiers.loss_curve import USUAL, CurvePoint, LossCurve
 from rars.pipeline import tuning
 from rars.pipeline.choices import STEPS, Choices
@@ -124,12 +124,14 @@ def test_stopped_before_any_step_it_goes_on_and_ends_alike(
 def steps(shop, tmp_path, monkeypatch):
     """A tuning whose parts are played: what is asked of them is kept, what they answer is set."""
     played = SimpleNamespace(curve=curve(), hybrid={USUAL: 0.5}, trained=[], slow=1.0, said=Said())
+    played.recipes = []
 
     def learned(dataset, recipe, out, **rest):
         (out / "identifiers").mkdir(parents=True, exist_ok=True)
         return SimpleNamespace(identifiers=SimpleNamespace(settings=recipe.identifiers), run=None)
 
     def made(dataset, recipe, out, *, identifiers=None, tell=SILENT):
+        played.recipes.append(recipe)
         played.trained.append((out.name, recipe.identifiers.sizes, recipe.training.epochs))
         played.last = recipe.identifiers.sizes
         return SimpleNamespace(steps=10)
@@ -239,6 +241,30 @@ def test_what_the_user_says_is_not_chosen(steps):
         found.choices.made["sizes"]["why"] == found.choices.made["embedder"]["why"] == "you said so"
     )
     assert steps.trained == [("run", (16, 16), 8)]
+
+
+def test_an_embedder_that_fine_tuning_makes_better_is_fine_tuned(steps, monkeypatch):
+    tune = EmbedderTuning(max_tokens=64)
+    asked = []
+
+    def chosen(dataset, settings, **rest):
+        asked.append(settings.embedder)
+        return ChosenTuning(tune, "it finds more")
+
+    monkeypatch.setattr(tuning, "choose_tuning", chosen)
+    name = "package:some_model"
+    found = steps.go(changes=[f"identifiers.embedder={name}"])
+    assert asked == [name]
+    assert steps.recipes[-1].identifiers.tune == tune
+    assert ("fine-tuning", "yes", "it finds more") in [row[:3] for row in found.choices.rows()]
+
+
+def test_what_the_user_says_of_fine_tuning_holds(steps, monkeypatch):
+    monkeypatch.setattr(tuning, "choose_tuning", None)
+    changes = ["identifiers.embedder=package:some_model", "identifiers.tune.epochs=2"]
+    found = steps.go(changes=changes)
+    assert steps.recipes[-1].identifiers.tune.epochs == 2
+    assert found.choices.made["tuned"]["why"] == "you said so"
 
 
 def test_sizes_of_a_recipe_that_are_not_the_usual_ones_stay(steps, tmp_path):

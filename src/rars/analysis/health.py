@@ -23,13 +23,13 @@ def untrained(dataset: Dataset, identifiers: Identifiers, split: str, k: int = 1
 
     It compares identifier learners before any model is trained: what it loses, no decoder can win back.
     """
-    kind, _ = embedder_kind(identifiers.settings.embedder)
+    kind, _ = embedder_kind(identifiers.embedder_name)
     if not identifiers.quantizer.takes_vectors or not kind.reads_texts:
         return None
     query, item, _ = dataset.positives(split)
     if not len(query):
         return None
-    embedder = shared_embedder(identifiers.settings.embedder, identifiers.embedder)
+    embedder = shared_embedder(identifiers.embedder_name, identifiers.embedder)
     asked, row = np.unique(query, return_inverse=True)
     texts = pa.chunked_array([dataset.query_texts.take(pa.array(asked))])
     vectors = identifiers.query_space(cached_vectors(texts, embedder), texts.to_pylist())

@@ -74,9 +74,9 @@ def curve(
             f"{settings.embedder!r} have none for a query."
         )
     asked = HeldOut.of(dataset, split)
-    embedder = shared_embedder(settings.embedder, identifiers.embedder)
+    embedder = shared_embedder(identifiers.embedder_name, identifiers.embedder)
     found = cached_vectors(pa.chunked_array([pa.array(asked.texts)]), embedder)
-    frozen, _ = item_vectors(dataset, settings.embedder)
+    frozen, _ = item_vectors(dataset, identifiers.embedder_name)
     return loss_curve(
         identifiers.query_space(found, asked.texts),
         identifiers.catalogue_space(frozen, dataset),

@@ -18,6 +18,7 @@ from __future__ import annotations
 from rars.config.parts import PARTS, Choice, NoSettings, Section, checked, part, parts
 from rars.config.recipe import Phase, Recipe
 from rars.config.settings import (
+    EmbedderTuning,
     FitSettings,
     IdentifierSettings,
     IndexingSettings,
@@ -47,6 +48,7 @@ __all__ = [
     "SIZES",
     "Choice",
     "Described",
+    "EmbedderTuning",
     "FitSettings",
     "IdentifierSettings",
     "IndexingSettings",

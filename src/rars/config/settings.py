@@ -38,6 +38,21 @@ class FitSettings(Section):
     temperature: float = Field(0.05, gt=0)
 
 
+class EmbedderTuning(Section):
+    """How the embedder itself is fine-tuned on the training judgments, before anything is made of it."""
+
+    epochs: PositiveInt = 1
+    """One relevant item of every training query each."""
+    learning_rate: float = Field(5e-5, gt=0)
+    batch: PositiveInt = 128
+    """Queries in a batch; the items of the others are a query's negatives."""
+    temperature: float = Field(0.05, gt=0)
+    max_tokens: PositiveInt | None = None
+    """Where texts are cut, from then on; left out, where the model says itself."""
+    precision: Literal["bf16"] | None = None
+    """While it is tuned: ``bf16`` takes half the time where the processor knows it."""
+
+
 class IdentifierSettings(Choice):
     """How items get their identifiers.
 
@@ -60,6 +75,9 @@ class IdentifierSettings(Choice):
     fit: FitSettings | None = None
     """Turn the vectors towards the training judgments first; without judged queries nothing is turned.
     ``true`` stands for the defaults, ``false`` for none."""
+    tune: EmbedderTuning | None = None
+    """Fine-tune the embedder first, a model of sentence-transformers, and keep it with the identifiers;
+    without judged queries it stays as it is. ``true`` stands for the defaults."""
     collisions: str = "repair"
     """What happens to items that get the same codes: a name of ``rars.identifiers.policies``."""
     cap: PositiveInt = 5
@@ -71,14 +89,22 @@ class IdentifierSettings(Choice):
     @model_validator(mode="before")
     @classmethod
     def _switch(cls, given: Any) -> Any:
-        """``fit`` as a switch."""
-        if isinstance(given, dict) and isinstance(given.get("fit"), bool):
-            return given | {"fit": {} if given["fit"] else None}
-        return given
+        """``fit`` and ``tune`` as switches."""
+        if not isinstance(given, dict):
+            return given
+        switches = {name: given[name] for name in ("fit", "tune") if name in given}
+        return given | {
+            name: {} if on else None for name, on in switches.items() if isinstance(on, bool)
+        }
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         part("collision policy", self.collisions)
+        if self.tune is not None and not self.tunable and self.embedder != "auto":
+            raise ValueError(
+                "tune is for an embedder sentence-transformers:... or package:..., not "
+                f"{self.embedder!r}"
+            )
         learner = parts("learner")[self.learner]
         if self.sizes and not learner.takes_sizes:
             raise ValueError(
@@ -87,6 +113,16 @@ class IdentifierSettings(Choice):
         if not self.sizes and learner.takes_sizes:
             raise ValueError(f"learner {self.learner!r} needs at least one codebook size")
         return self
+
+    @property
+    def tunable(self) -> bool:
+        """Whether the embedder can be fine-tuned."""
+        return self.embedder.startswith(("sentence-transformers:", "package:"))
+
+    def with_embedder(self, name: str) -> Self:
+        """The same with the embedder that was chosen; one that cannot be fine-tuned is taken as it is."""
+        found = self.model_copy(update={"embedder": name})
+        return found if found.tunable else found.model_copy(update={"tune": None})
 
 
 # -- model -----------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ def weights(recipe: Recipe) -> str:
     if recipe.generative:
         kind, _, name = recipe.model.backbone.partition(":")
         start = f"{_model(name)}, pretrained" if name else f"{kind}, from nothing"
-        return f"{start}; {_model(recipe.identifiers.embedder)} vectors"
+        tuned = "" if recipe.identifiers.tune is None else "fine-tuned "
+        return f"{start}; {tuned}{_model(recipe.identifiers.embedder)} vectors"
     dense = recipe.own.get("dense")
     if dense is None:
         return "words"

@@ -1,7 +1,7 @@
 """The embedder ``auto``: the one whose vectors find most of a catalogue, of those that are installed here.
 
-Owns: which embedders are tried, on what, and what counts as better. Nothing is downloaded: one that is not
-installed is not tried, and that is said. Ignores identifiers.
+Owns: which embedders are tried, on what, what counts as better, and whether fine-tuning pays. Nothing is
+downloaded: one that is not installed is not tried, and that is said. Ignores identifiers.
 
 An embedder for some languages is tried on catalogues of these alone. All are treated alike: vectors of
 items and queries, maps fitted to the training judgments where identifiers will have them (``fitting``), items
@@ -23,10 +23,11 @@ import numpy as np
 import pyarrow as pa
 
 from rars.checkpoints import located
-from rars.config import FitSettings
+from rars.config import EmbedderTuning, FitSettings, IdentifierSettings
 from rars.data import Dataset
 from rars.errors import Unavailable
 from rars.identifiers.embed import cached_vectors, is_cached, item_vectors
+from rars.identifiers.embedder import Embedder
 from rars.identifiers.embedders import open_embedder
 from rars.identifiers.sentences import PREFIX
 from rars.identifiers.texts import item_texts
@@ -75,6 +76,10 @@ MINILM = Candidate(
 CANDIDATES = (USE, MINILM)
 """The first one is taken where nothing can be compared."""
 
+_TOKENS = 64
+"""Where an embedder that is fine-tuned here cuts texts: most of a title and what follows it."""
+_PAYS = 0.005
+"""What fine-tuning has to bring to the vectors: half a point."""
 _DEPTH = 100
 _ITEMS = 50_000
 """Items of a larger catalogue that embedders are compared on: all judged ones, others at random."""
@@ -224,6 +229,64 @@ def _chosen(
     return ChosenEmbedder(best.name, "its vectors find most", tuple(tried), count)
 
 
+@dataclass(frozen=True)
+class ChosenTuning:
+    """Whether the embedder is fine-tuned, why, and the numbers: as it is, and tuned."""
+
+    tune: EmbedderTuning | None
+    why: str
+    tried: tuple[Tried, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        tune = self.tune and self.tune.model_dump(mode="json", exclude_none=True)
+        listed = [{"nDCG@10": one.ndcg, "Recall@100": one.recall} for one in self.tried]
+        return {"tune": tune, "why": self.why, "tried": listed}
+
+
+def choose_tuning(
+    dataset: Dataset,
+    settings: IdentifierSettings,
+    *,
+    most: float | None = None,
+    cache: Path | None = None,
+    device: str = "cpu",
+    tell: Tell = SILENT,
+) -> ChosenTuning:
+    """Fine-tune the embedder of these settings if there is time, and say whether its vectors find more then.
+
+    ``most`` are the seconds that it may take. What was tuned is kept: identifiers need not do it again.
+    """
+    if not settings.tunable:
+        return ChosenTuning(None, f"{settings.embedder} cannot be fine-tuned")
+    judged = [len(np.unique(dataset.positives(split)[0])) for split in ("train", "validation")]
+    if not all(judged):
+        return ChosenTuning(None, "there are no judged training and validation queries")
+    from rars.identifiers.tuned import expected_seconds, halves_are_fast, tuned_embedder
+
+    tune = EmbedderTuning(max_tokens=_TOKENS, precision="bf16" if halves_are_fast() else None)
+    wanted = settings.model_copy(update={"tune": tune})
+    if most is not None:
+        needed = expected_seconds(dataset, wanted, device=device)
+        if needed > most:
+            return ChosenTuning(None, f"fine-tuning it would take too long ({duration(needed)})")
+    rest: dict[str, Any] = {"cache": cache, "device": device, "tell": tell}
+    place = tuned_embedder(dataset, wanted, **rest)
+    narrowed = _narrowed(dataset, settings.seed)
+    tried = []
+    for name, title in ((settings.embedder, "as it is"), (f"{PREFIX}{place}", "fine-tuned")):
+        found = measured(narrowed, name, settings.fit, seed=settings.seed, **rest)
+        tried.append(Tried(name, title, *found))
+    before, after = tried
+    pays = after.quality >= before.quality + _PAYS
+    numbers = (
+        f"nDCG@10 {100 * before.ndcg:.1f} -> {100 * after.ndcg:.1f}, "
+        f"Recall@100 {100 * before.recall:.1f} -> {100 * after.recall:.1f}"
+    )
+    why = "its vectors find more" if pays else "its vectors would not find more"
+    return ChosenTuning(tune if pays else None, f"{why} ({numbers})", (before, after))
+
+
 def measured(
     dataset: Dataset,
     name: str,
@@ -258,17 +321,20 @@ def measured(
 
 
 def _seconds(dataset: Dataset, name: str, cache: Path | None, device: str) -> float:
-    """How long an embedder would take for all items, from a few of them; nothing where it has done them."""
-    every = item_texts(dataset)
-    embedder = open_embedder(name, device=device)
-    if is_cached(every, embedder, cache=cache):
+    """How long an embedder would take for all items; nothing where it has done them."""
+    if is_cached(item_texts(dataset), open_embedder(name, device=device), cache=cache):
         return 0.0
+    return seconds_a_text(dataset, open_embedder(name, device=device)) * dataset.n_items
+
+
+def seconds_a_text(dataset: Dataset, embedder: Embedder) -> float:
+    """How long an embedder takes for an item's text, from a few of them."""
     rows = np.random.default_rng(0).permutation(dataset.n_items)[:_FEW]
-    texts = every.take(pa.array(rows)).to_pylist()
+    texts = item_texts(dataset).take(pa.array(rows)).to_pylist()
     embedder.embed(texts[:2])  # the first ones wait for what is loaded late
     start = time.perf_counter()
     embedder.embed(texts)
-    return (time.perf_counter() - start) / len(texts) * dataset.n_items
+    return (time.perf_counter() - start) / max(len(texts), 1)
 
 
 def language_of_texts(dataset: Dataset) -> str:

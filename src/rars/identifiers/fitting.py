@@ -42,6 +42,17 @@ def held_out(dataset: Dataset) -> Held | None:
     return Held(truth.queries, quality(truth, truth.queries, Measure("nDCG", DEPTH)))
 
 
+def learnable(dataset: Dataset, tell: Tell = SILENT) -> Held | None:
+    """The same where there are training queries to learn from too; where not, ``tell`` says so."""
+    held = held_out(dataset)
+    if held is None or not len(dataset.positives("train")[0]):
+        tell.say(
+            "No judged training and validation queries: vectors stay as the embedder made them."
+        )
+        return None
+    return held
+
+
 class ResidualMaps(TwoTowers):
     """Maps over the frozen vectors of some queries and all items.
 
@@ -118,11 +129,8 @@ def fitted(
     ``name`` is the embedder's. None where there are no judged training and validation queries; ``tell``
     says so.
     """
-    held = held_out(dataset)
-    if held is None or not len(dataset.positives("train")[0]):
-        tell.say(
-            "No judged training and validation queries: vectors stay as the embedder made them."
-        )
+    held = learnable(dataset, tell)
+    if held is None:
         return None
     tell.say(f"Fitting the {name} vectors to the training judgments.")
     embedder = open_embedder(name, device=device)

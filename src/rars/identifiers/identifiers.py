@@ -8,6 +8,8 @@ taken, so ten at once get what ten calls with one item each would give them.
 from __future__ import annotations
 
 import functools
+import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +37,7 @@ from rars.identifiers.own import ItemEncoder
 from rars.identifiers.policies import POLICIES, Crowd, Newcomers, Resolution, resolve
 from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.quantizers import load_quantizer, save_quantizer
+from rars.identifiers.sentences import PREFIX
 from rars.identifiers.texts import item_texts
 from rars.identifiers.turning import turned_items
 from rars.progress import SILENT, Tell
@@ -42,6 +45,7 @@ from rars.scale import INLINE, Engine
 
 KIND = "identifiers"
 ENCODER = "encoder"
+TUNED = "embedder"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +68,18 @@ class Identifiers:
     """What turns the embedder's vectors, where the identifiers were fitted to judgments."""
     encoder: ItemEncoder | None = None
     """The model's own encoder, where the identifiers are made of its vectors."""
+    tuned: Path | None = None
+    """Where the embedder lies, if it was fine-tuned for them."""
 
     @property
     def depth(self) -> int:
         """Codes per identifier."""
         return len(self.sizes)
+
+    @property
+    def embedder_name(self) -> str:
+        """What opens the embedder that made their vectors."""
+        return self.settings.embedder if self.tuned is None else f"{PREFIX}{self.tuned}"
 
     def query_space(self, vectors: Floats, texts: Sequence[str] | None = None) -> Floats:
         """The embedder's vectors of queries, as the identifiers see them."""
@@ -137,6 +148,9 @@ class Identifiers:
                 (draft.folder / ENCODER).mkdir()
                 self.encoder.save(draft.folder / ENCODER)
                 draft.meta["encoder"] = True
+            if self.tuned is not None:
+                shutil.copytree(self.tuned, draft.folder / TUNED, copy_function=_shared)
+                draft.meta["tuned"] = True
             draft.meta.update(
                 maps=self.maps is not None,
                 settings=self.settings.model_dump(mode="json"),
@@ -177,6 +191,7 @@ class Identifiers:
                 if meta.get("encoder")
                 else None
             ),
+            tuned=artifact.folder / TUNED if meta.get("tuned") else None,
         )
 
 
@@ -209,13 +224,19 @@ def learn_identifiers(
         chosen = choose_embedder(
             dataset, settings.fit, seed=settings.seed, cache=cache, device=device, tell=tell
         )
-        settings = settings.model_copy(update={"embedder": chosen.name})
+        settings = settings.with_embedder(chosen.name)
+
+    tuned = None
+    if settings.tune is not None and learner.needs_vectors:
+        if vectors is not None:
+            raise RarsError("Vectors that are there already cannot follow a fine-tuned embedder.")
+        tuned = _tuned(dataset, settings, cache=cache, device=device, tell=tell)
+    name = settings.embedder if tuned is None else f"{PREFIX}{tuned}"
 
     @functools.cache
     def frozen() -> tuple[Floats, str]:
         if vectors is not None:
             return vectors, ""
-        name = settings.embedder
         with tell.stage("embedding") as advance:
             return item_vectors(
                 dataset, name, cache=cache, device=device, engine=engine, advance=advance
@@ -231,9 +252,9 @@ def learn_identifiers(
         points, digest = frozen()
         fitting: dict[str, Any] = {"cache": cache, "device": device, "tell": tell}
         if settings.fit is not None and settings.fit.by == "encoder":
-            encoder = _own(dataset, settings, points, model or ModelSettings(), **fitting)
+            encoder = _own(dataset, settings, name, points, model or ModelSettings(), **fitting)
         else:
-            maps = _fitted(dataset, settings, points, **fitting)
+            maps = _fitted(dataset, settings, name, points, **fitting)
         if encoder is not None:
             points = encoder.embed(points, item_texts(dataset).to_pylist())
         if maps is not None:
@@ -258,19 +279,27 @@ def learn_identifiers(
         report={"before": resolved.before, "after": resolved.after, "moved": resolved.moved},
         maps=maps,
         encoder=encoder,
+        tuned=tuned,
     )
+
+
+def _tuned(dataset: Dataset, settings: IdentifierSettings, **rest: Any) -> Path | None:
+    from rars.identifiers.tuned import tuned_embedder  # brings torch
+
+    return tuned_embedder(dataset, settings, **rest)
 
 
 def _own(
     dataset: Dataset,
     settings: IdentifierSettings,
+    name: str,
     vectors: Floats,
     model: ModelSettings,
     **rest: Any,
 ) -> ItemEncoder | None:
     found: ItemEncoder | None = part("own encoder", ENCODER).learn(
         dataset,
-        settings.embedder,
+        name,
         settings.fit,
         model,
         items=vectors,
@@ -283,6 +312,7 @@ def _own(
 def _fitted(
     dataset: Dataset,
     settings: IdentifierSettings,
+    name: str,
     vectors: Floats,
     *,
     cache: Path | None,
@@ -295,7 +325,7 @@ def _fitted(
 
     return fitted(
         dataset,
-        settings.embedder,
+        name,
         settings.fit,
         items=vectors,
         seed=settings.seed,
@@ -330,6 +360,14 @@ def _resolved(
 
 def _distances(quantizer: Quantizer, vectors: Floats, codes: Codes) -> DistancesOf:
     return lambda rows: quantizer.last_distances(vectors[rows], codes[rows])
+
+
+def _shared(source: str, target: str) -> None:
+    """A file of a checkpoint, by a link where there can be one: nobody changes either."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
 
 
 def _unique_ids(ids: Sequence[str], known: pa.Array) -> pa.Array:

@@ -37,7 +37,7 @@ _HIDDEN = -1e4
 _WARMUP = 0.1
 _DECAY = 0.01
 _BLOCK = 256
-_POOL = 10_000
+POOL = 10_000
 """Items that validation queries are ranked among: those judged for them, and others up to this many."""
 _DEPTH = 100
 
@@ -318,7 +318,7 @@ def _pool(dataset: Dataset, seed: int) -> Ints:
     """The items of validation's rankings, increasing: a large catalogue need not be embedded each epoch."""
     judged = np.unique(dataset.judged("validation").item)
     others = np.setdiff1d(np.arange(dataset.n_items), judged)
-    most = max(0, _POOL - len(judged))
+    most = max(0, POOL - len(judged))
     drawn = np.random.default_rng([seed, 12]).permutation(others)[:most]
     return np.sort(np.concatenate([judged, drawn]))
 

@@ -20,10 +20,11 @@ from rars.identifiers.loss_curve import CurvePoint, LossCurve, named
 from rars.runs import TUNING
 
 KIND = "tuning"
-STEPS = ("embedder", "identifiers", "sizes", "epochs", "training", "weights", "validation")
+STEPS = ("embedder", "tuned", "identifiers", "sizes", "epochs", "training", "weights", "validation")
 """In the order in which they are made."""
 TITLES = {
     "embedder": "embedder",
+    "tuned": "fine-tuning",
     "sizes": "identifiers",
     "training": "training",
     "weights": "hybrid search",
@@ -147,6 +148,8 @@ class Choices:
         one = self.made[step]
         if step == "embedder":
             return str(one["name"])
+        if step == "tuned":
+            return "yes" if one["tune"] else "no"
         if step == "sizes":
             return named(one["sizes"])
         if step == "training":

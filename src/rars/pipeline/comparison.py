@@ -21,6 +21,7 @@ from rars.errors import RarsError, expected
 from rars.evaluation import Comparison, PerQuery
 from rars.evaluation import compare as paired
 from rars.evaluation.measures import MEASURES
+from rars.identifiers import Identifiers
 from rars.pipeline.evaluation import Evaluation, Planned, evaluate, planned
 from rars.pipeline.training import train
 from rars.progress import SILENT, Tell
@@ -105,13 +106,17 @@ class _Short:
 
 def make_beside(name: str, beside: Run, folder: str | Path, *, tell: Tell = SILENT) -> Run:
     """Make a comparison system with its usual settings, for the dataset and the embedder of a run."""
-    known = beside.recipe()
-    dense = known.own.get("dense")
-    own = getattr(dense, "embedder", "use")
-    embedder = known.identifiers.embedder if known.generative else own
-    changes = [f"dense.embedder={embedder}"] if "dense" in SYSTEMS[name].uses else []
+    changes = [f"dense.embedder={_embedder(beside)}"] if "dense" in SYSTEMS[name].uses else []
     recipe = Recipe.resolve(name, changes=changes)
     return train(beside.dataset(), recipe, folder, tell=tell).run
+
+
+def _embedder(run: Run) -> str:
+    """What opens the embedder of a run, as it was fine-tuned where it was."""
+    known = run.recipe()
+    if not known.generative:
+        return str(getattr(known.own.get("dense"), "embedder", "use"))
+    return Identifiers.load(run.folder / "identifiers", verify=False).embedder_name
 
 
 def _planned(

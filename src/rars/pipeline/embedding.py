@@ -32,5 +32,5 @@ def settled(
 
 def with_embedder(recipe: Recipe, name: str) -> Recipe:
     """The recipe with this embedder."""
-    identifiers = recipe.identifiers.model_copy(update={"embedder": name})
+    identifiers = recipe.identifiers.with_embedder(name)
     return recipe.model_copy(update={"identifiers": identifiers})

@@ -121,7 +121,7 @@ def mixed(dataset: Dataset, identifiers: Identifiers, split: str) -> Mixing:
     def vectors() -> Floats | None:
         if not identifiers.embedder:
             return None
-        frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+        frozen, _ = item_vectors(dataset, identifiers.embedder_name)
         return identifiers.item_space(frozen)
 
     return mixing(dataset, PrefixTree.build(identifiers.codes), split, vectors=vectors)

@@ -5,7 +5,8 @@ goes on after the last choice made. Ignores how each is made: the embedder (``ra
 the curve of sizes (``rars.identifiers.loss_curve``), training with patience (``rars.training``), the weights
 of hybrid search (``rars.search.tuning``).
 
-    embedder -> identifiers of the usual sizes, and their loss curve -> sizes -> epochs -> training -> weights
+    embedder -> fine-tuned or not -> identifiers of the usual sizes, and their loss curve -> sizes -> epochs
+    -> training -> weights
 
 Sizes other than the usual ones are taken only if they pay where it counts: both are trained for one epoch,
 their hybrid weights are chosen, and the mean of nDCG@10 and Recall@100 of hybrid search over the validation
@@ -29,11 +30,11 @@ import numpy as np
 
 from rars import disk, locks, places
 from rars.analysis import loss_curve
-from rars.config import Recipe
+from rars.config import EmbedderTuning, Recipe
 from rars.data import Dataset
 from rars.errors import RarsError, expected
 from rars.evaluation.tables import Table
-from rars.identifiers.choosing import AUTO, choose_embedder
+from rars.identifiers.choosing import AUTO, choose_embedder, choose_tuning
 from rars.identifiers.embedders import embedder_kind
 from rars.identifiers.loss_curve import USUAL, CurvePoint, named
 from rars.pipeline import costs, indexing
@@ -155,12 +156,13 @@ class _Tuning:
             self.tell.say(f"{self.folder} is tuned already.")
         else:
             self._announce()
-            self._step("embedder", self._embedder, "1 of 5: the embedder.")
-            self._step("identifiers", self._identifiers, "2 of 5: identifiers.")
-            self._step("sizes", self._sizes, "3 of 5: their sizes.")
-            self._step("epochs", self._epochs, "4 of 5: training.")
+            self._step("embedder", self._embedder, "1 of 6: the embedder.")
+            self._step("tuned", self._tuned, "2 of 6: fine-tuning it.")
+            self._step("identifiers", self._identifiers, "3 of 6: identifiers.")
+            self._step("sizes", self._sizes, "4 of 6: their sizes.")
+            self._step("epochs", self._epochs, "5 of 6: training.")
             self._step("training", self._training)
-            self._step("weights", self._weights, "5 of 5: the weights of hybrid search.")
+            self._step("weights", self._weights, "6 of 6: the weights of hybrid search.")
             self._step("validation", self._validation)
         disk.discard(self.folder / TRIALS)
         disk.sweep(self.folder, TRIALS)
@@ -198,7 +200,8 @@ class _Tuning:
                     "weights are chosen on queries made of item titles."
                 )
             say(
-                "Steps: the embedder; identifiers, and what other sizes would keep; their sizes; "
+                "Steps: the embedder; whether fine-tuning it pays; identifiers, and what other sizes "
+                "would keep; their sizes; "
                 f"training, at most {self._most} epochs, stopped when validation gets no better; "
                 "the weights of hybrid search."
             )
@@ -263,6 +266,16 @@ class _Tuning:
         chosen = choose_embedder(
             self.dataset, wanted.fit, seed=wanted.seed, most=_SHARE * self.left, tell=self.tell
         )
+        return chosen.as_dict()
+
+    def _tuned(self) -> dict[str, Any]:
+        """Whether the embedder is fine-tuned."""
+        own = with_embedder(self.recipe, self.choices.made["embedder"]["name"]).identifiers
+        if any(name.split(".")[:2] == ["identifiers", "tune"] for name in self.said):
+            tune = own.tune and own.tune.model_dump(mode="json", exclude_none=True)
+            return {"tune": tune, "why": "you said so", "tried": []}
+        chosen = choose_tuning(self.dataset, own, most=_SHARE * self.left, tell=self.tell)
+        self.tell.say(f"Fine-tuning: {'yes' if chosen.tune else 'no'}, {chosen.why}.")
         return chosen.as_dict()
 
     def _identifiers(self) -> dict[str, Any]:
@@ -420,7 +433,10 @@ class _Tuning:
     def _with(self, sizes: Sequence[int] | None = None, epochs: int | None = None) -> Recipe:
         """The recipe as far as it is chosen."""
         found = with_embedder(self.recipe, self.choices.made["embedder"]["name"])
-        identifiers = found.identifiers
+        tune = self.choices.made["tuned"]["tune"]
+        identifiers = found.identifiers.model_copy(
+            update={"tune": tune and EmbedderTuning.model_validate(tune)}
+        )
         if sizes is not None and tuple(sizes) != identifiers.sizes:
             identifiers = identifiers.model_copy(update={"sizes": tuple(sizes)})
         epochs = self._most if epochs is None else epochs

@@ -202,7 +202,7 @@ def _embedded(identifiers: Identifiers, new: pa.Table, advance: Advance | None) 
     quantizer = identifiers.quantizer
     if not getattr(quantizer, "takes_vectors", quantizer.inputs > 0):
         return None
-    embedder = shared_embedder(identifiers.settings.embedder, identifiers.embedder)
+    embedder = shared_embedder(identifiers.embedder_name, identifiers.embedder)
     texts = joined(new).to_pylist()
     blocks = []
     for start in range(0, len(texts), 1024):

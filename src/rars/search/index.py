@@ -333,7 +333,7 @@ def build_index(run: Run, *, engine: Engine = INLINE, advance: Advance | None = 
     reader = QueryReader.of(ready, identifiers)
     if reader.embeds:
         judged = JudgedQueries.of(dataset, reader.vectors)
-        frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+        frozen, _ = item_vectors(dataset, identifiers.embedder_name)
         vectors = identifiers.catalogue_space(frozen, dataset)
     items = dataset.item_store.source
     assert isinstance(items, Path)  # a run keeps the folder of its dataset

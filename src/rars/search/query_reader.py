@@ -45,7 +45,7 @@ class QueryReader:
     @classmethod
     def of(cls, ready: Ready, identifiers: Identifiers) -> QueryReader:
         """The reader of a model's queries."""
-        name = ready.architecture.embedder or identifiers.settings.embedder
+        name = identifiers.embedder_name
         usable = bool(identifiers.embedder) and not name.startswith("file:")
         needed = ready.architecture.vector or ready.architecture.prior
         digest = identifiers.embedder if usable else ""

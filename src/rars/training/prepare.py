@@ -338,7 +338,7 @@ def query_vectors(
     reads = recipe.model.backbone in PRESETS and recipe.model.vector_tokens > 0
     if not reads and recipe.model.prior == "off":
         return None, None
-    embedder = open_embedder(identifiers.settings.embedder, device=device)
+    embedder = open_embedder(identifiers.embedder_name, device=device)
     vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
     vectors = identifiers.read_space(vectors)
     projected = None
@@ -354,12 +354,11 @@ def category_tree(
     """The catalogue's own categories; induced by clustering where it has none; None if switched off."""
     if recipe.model.categories == "off":
         return None
-    settings = identifiers.settings
     return catalogue_categories(
         dataset,
         recipe.model.category_levels,
-        lambda: item_vectors(dataset, settings.embedder)[0],
-        settings.seed,
+        lambda: item_vectors(dataset, identifiers.embedder_name)[0],
+        identifiers.settings.seed,
     )
 
 
@@ -384,7 +383,7 @@ def _kin(
     """How far apart siblings are, where a term asks for it."""
     if not any(TERMS[one.term].kin for phase in recipe.phases for one in phase.terms):
         return None
-    frozen, _ = item_vectors(dataset, identifiers.settings.embedder)
+    frozen, _ = item_vectors(dataset, identifiers.embedder_name)
     vectors = identifiers.item_space(frozen, lambda: item_texts(dataset).to_pylist())
     return kinship(tree, vocabulary, vectors)
 

@@ -1,0 +1,108 @@
+"""The embedder itself, fine-tuned on the training judgments (``identifiers.tune``).
+
+Owns: what it is taught, and keeping it. The same model, dataset and settings are tuned once: what came of it
+lies in the cache, as vectors do, and identifiers take it along into their folder. Ignores the loop and the
+loss (``towers``).
+
+An epoch has one relevant item of every query, drawn by its share of the relevance, against the other items of
+its batch and one that was judged irrelevant, where there is one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rars import artifacts, disk, locks
+from rars.arrays import Ints
+from rars.config import IdentifierSettings
+from rars.data import Dataset
+from rars.errors import RarsError
+from rars.identifiers.choosing import seconds_a_text
+from rars.identifiers.embedders import embedder_kind, open_embedder
+from rars.identifiers.encoder_tuning import FOLDER, SentenceEncoder
+from rars.identifiers.fitting import learnable
+from rars.identifiers.sentences import SentenceTransformersEmbedder
+from rars.identifiers.towers import POOL, Lessons, tune
+from rars.places import cache_folder
+from rars.progress import SILENT, Tell
+
+KIND = "tuned embedder"
+_HALVES = 0.65
+"""Time of bf16 against float32 where the processor knows it, about."""
+
+
+def tuned_embedder(
+    dataset: Dataset,
+    identifiers: IdentifierSettings,
+    *,
+    cache: Path | None = None,
+    device: str = "cpu",
+    tell: Tell = SILENT,
+) -> Path | None:
+    """The folder of the fine-tuned model; None where there is nothing to learn from, which ``tell`` says."""
+    settings, name, seed = identifiers.tune, identifiers.embedder, identifiers.seed
+    assert settings is not None
+    held = learnable(dataset, tell)
+    if held is None:
+        return None
+    _, source = embedder_kind(name)
+    start = open_embedder(name, device=device)
+    options = settings.model_dump(mode="json", exclude_none=True)
+    digest = disk.digest_json([KIND, 1, dataset.digest, start.digest, options, seed])
+    folder = (cache or cache_folder()) / "tuned" / digest[:32]
+    with locks.held(folder, wait=True):
+        try:
+            return artifacts.opening(folder, kind=KIND).folder / FOLDER
+        except RarsError:  # absent, or damaged: tuned again
+            pass
+        tell.say(f"Fine-tuning {name} on the training judgments.")
+        towers = SentenceEncoder.of(dataset, source, max_tokens=settings.max_tokens, device=device)
+        towers.precision = settings.precision
+        lessons = Lessons(drawn=True, hard=refused(dataset, seed))
+        with tell.stage("fine-tuning") as advance:
+            report = tune(
+                towers, dataset, settings, held, lessons=lessons, seed=seed, advance=advance
+            )
+        before, after = report["quality"][0], max(report["quality"])
+        tell.say(f"nDCG@100 on validation queries: {before:.1%} before, {after:.1%} after.")
+        with artifacts.writing(folder, kind=KIND) as draft:
+            towers.save(draft.folder)
+            draft.meta.update(report)
+    return artifacts.opening(folder, kind=KIND, verify=False).folder / FOLDER
+
+
+def expected_seconds(
+    dataset: Dataset, identifiers: IdentifierSettings, *, device: str = "cpu"
+) -> float:
+    """How long tuning would take, about, and embedding the items afterwards: a few texts say it."""
+    settings = identifiers.tune
+    assert settings is not None
+    _, source = embedder_kind(identifiers.embedder)
+    cut = SentenceTransformersEmbedder(source, device, max_tokens=settings.max_tokens)
+    pairs = settings.epochs * len(np.unique(dataset.positives("train")[0]))
+    pool = min(dataset.n_items, POOL)
+    # Two items a query, forwards and (twice as long) backwards; validation before and after every epoch.
+    texts = 2 * 3 * pairs + (1 + settings.epochs) * pool
+    faster = _HALVES if settings.precision == "bf16" else 1.0
+    return seconds_a_text(dataset, cut) * (faster * texts + dataset.n_items)
+
+
+def halves_are_fast() -> bool:
+    """Whether this processor multiplies bf16 faster than float32."""
+    import torch
+
+    known: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(known.get("avx512_bf16") or known.get("amx_bf16"))
+
+
+def refused(dataset: Dataset, seed: int) -> Ints:
+    """Of every training query one item judged irrelevant, drawn: row numbers (queries, 1), -1 for none."""
+    judged = dataset.judged("train")
+    wrong = np.flatnonzero(judged.grade <= 0)
+    drawn = np.random.default_rng([seed, 14]).permutation(wrong)
+    made = np.full((dataset.n_queries, 1), -1, dtype=np.int64)
+    made[judged.query[drawn], 0] = judged.item[drawn]
+    return made

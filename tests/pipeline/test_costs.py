@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rars.config import Recipe
+from rars.identifiers import choosing, tuned
 from rars.pipeline import costs
-from rars.scale import cost
+from rars.progress import SILENT
+from rars.scale import INLINE, cost
 from tests.evaluation.worlds import make_dataset
 
 
@@ -39,3 +41,19 @@ def test_an_rqvae_of_ten_thousand_items_is_expected_to_take_minutes(dataset):
     recipe = Recipe.resolve("base", size="tiny", changes=["identifiers.learner=rqvae"])
     amount = costs.amounts(dataset, recipe)["network"] * 10_000 / dataset.n_items
     assert 100 < cost.stage("network", amount).seconds < 500
+
+
+def test_a_model_is_timed_on_a_few_texts(dataset, monkeypatch):
+    """The bundled embedder's line over characters would be wrong by as much as models differ."""
+    monkeypatch.setattr(choosing, "embedding_seconds", lambda *_: 900.0)
+    monkeypatch.setattr(tuned, "tuning_seconds", lambda *_: 5000.0)
+    name = "identifiers.embedder=package:some_model"
+
+    def seconds(*changes):
+        recipe = Recipe.resolve("practical", changes=list(changes))
+        stages = costs.identifying(recipe)
+        return costs.say(stages, dataset, recipe, INLINE, SILENT)["seconds"]
+
+    assert seconds() < 800
+    assert 890 < seconds(name) < 1800
+    assert 4990 < seconds(name, "identifiers.tune=true") < 5900

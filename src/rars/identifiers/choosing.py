@@ -209,7 +209,10 @@ def _chosen(
         )
     narrowed = _narrowed(dataset, seed)
     if most is not None:
-        expected = {one.title: _seconds(narrowed, one.name, cache, device) for one in able[1:]}
+        expected = {
+            one.title: embedding_seconds(narrowed, one.name, cache=cache, device=device)
+            for one in able[1:]
+        }
         slow = {title: seconds for title, seconds in expected.items() if seconds > most}
         able = [one for one in able if one.title not in slow]
         if len(able) == 1:
@@ -262,12 +265,12 @@ def choose_tuning(
     judged = [len(np.unique(dataset.positives(split)[0])) for split in ("train", "validation")]
     if not all(judged):
         return ChosenTuning(None, "there are no judged training and validation queries")
-    from rars.identifiers.tuned import expected_seconds, halves_are_fast, tuned_embedder
+    from rars.identifiers.tuned import halves_are_fast, tuned_embedder, tuning_seconds
 
     tune = EmbedderTuning(max_tokens=_TOKENS, precision="bf16" if halves_are_fast() else None)
     wanted = settings.model_copy(update={"tune": tune})
     if most is not None:
-        needed = expected_seconds(dataset, wanted, device=device)
+        needed = tuning_seconds(dataset, wanted, device=device)
         if needed > most:
             return ChosenTuning(None, f"fine-tuning it would take too long ({duration(needed)})")
     rest: dict[str, Any] = {"cache": cache, "device": device, "tell": tell}
@@ -320,7 +323,9 @@ def measured(
     return ndcg, recall
 
 
-def _seconds(dataset: Dataset, name: str, cache: Path | None, device: str) -> float:
+def embedding_seconds(
+    dataset: Dataset, name: str, *, cache: Path | None = None, device: str = "cpu"
+) -> float:
     """How long an embedder would take for all items; nothing where it has done them."""
     if is_cached(item_texts(dataset), open_embedder(name, device=device), cache=cache):
         return 0.0

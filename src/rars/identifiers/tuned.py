@@ -49,10 +49,7 @@ def tuned_embedder(
     if held is None:
         return None
     _, source = embedder_kind(name)
-    start = open_embedder(name, device=device)
-    options = settings.model_dump(mode="json", exclude_none=True)
-    digest = disk.digest_json([KIND, 1, dataset.digest, start.digest, options, seed])
-    folder = (cache or cache_folder()) / "tuned" / digest[:32]
+    folder = _place(dataset, identifiers, cache, device)
     with locks.held(folder, wait=True):
         try:
             return artifacts.opening(folder, kind=KIND).folder / FOLDER
@@ -74,12 +71,31 @@ def tuned_embedder(
     return artifacts.opening(folder, kind=KIND, verify=False).folder / FOLDER
 
 
-def expected_seconds(
-    dataset: Dataset, identifiers: IdentifierSettings, *, device: str = "cpu"
+def _place(
+    dataset: Dataset, identifiers: IdentifierSettings, cache: Path | None, device: str
+) -> Path:
+    assert identifiers.tune is not None
+    start = open_embedder(identifiers.embedder, device=device)
+    options = identifiers.tune.model_dump(mode="json", exclude_none=True)
+    made_of = [KIND, 1, dataset.digest, start.digest, options, identifiers.seed]
+    return (cache or cache_folder()) / "tuned" / disk.digest_json(made_of)[:32]
+
+
+def tuning_seconds(
+    dataset: Dataset,
+    identifiers: IdentifierSettings,
+    *,
+    cache: Path | None = None,
+    device: str = "cpu",
 ) -> float:
-    """How long tuning would take, about, and embedding the items afterwards: a few texts say it."""
+    """How long tuning would take, about, and embedding the items afterwards: a few texts say it.
+
+    Nothing where it was tuned before.
+    """
     settings = identifiers.tune
     assert settings is not None
+    if _place(dataset, identifiers, cache, device).exists():
+        return 0.0
     _, source = embedder_kind(identifiers.embedder)
     cut = SentenceTransformersEmbedder(source, device, max_tokens=settings.max_tokens)
     pairs = settings.epochs * len(np.unique(dataset.positives("train")[0]))

@@ -6,6 +6,7 @@ Owns: how much work each stage has. Ignores what a unit of it costs (``rars.scal
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -80,12 +81,15 @@ def say(
 ) -> dict[str, Any]:
     """Say what stages will cost; the same as plain values."""
     work = amounts(dataset, recipe)
+    slowness = cost.slowness()
     total = cost.Cost()
     for name in stages:
         if work[name]:
             held = work[name] * _AT_ONCE.get(name, dataset.n_items) / dataset.n_items
-            total += cost.stage(name, work[name], workers=engine.workers, at_once=held)
-    slowness = cost.slowness()
+            stage = cost.stage(name, work[name], workers=engine.workers, at_once=held)
+            if name == "embed" and (seconds := _model_seconds(dataset, recipe)) is not None:
+                stage = replace(stage, seconds=seconds / slowness / engine.workers)
+            total += stage
     tell.say(total.sentence(slowness))
     return total.as_dict(slowness)
 
@@ -96,6 +100,21 @@ def identifying(recipe: Recipe) -> tuple[str, ...]:
         return ("assign",)
     ready = recipe.identifiers.embedder.startswith("file:")
     return (*(() if ready else ("embed",)), "fit", "cluster", "network", "assign")
+
+
+def _model_seconds(dataset: Dataset, recipe: Recipe) -> float | None:
+    """Seconds that a model takes to embed the items, and to be fine-tuned before; None of the bundled one.
+
+    Models differ too much for a line over characters: a few texts are timed.
+    """
+    settings = recipe.identifiers
+    if not recipe.generative or not settings.tunable:
+        return None
+    from rars.identifiers import choosing, tuned  # they bring torch
+
+    if settings.tune is not None:
+        return tuned.tuning_seconds(dataset, settings)
+    return choosing.embedding_seconds(dataset, settings.embedder)
 
 
 def spent(expected: Mapping[str, Any] | None = None) -> dict[str, Any]:

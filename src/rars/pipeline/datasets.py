@@ -21,6 +21,7 @@ from rars.data.shop import make_shop, parse_size
 from rars.errors import RarsError
 from rars.identifiers import item_vectors, keep_vectors, query_vectors
 from rars.pipeline import costs
+from rars.pipeline.embedding import with_embedder
 from rars.progress import SILENT, Tell
 from rars.runs import refuse_foreign
 from rars.scale import INLINE, Engine
@@ -77,7 +78,8 @@ def embed(
         tell.say(f"Embedding the queries of {folder}.")
     else:
         tell.say(f"Embedding the items and queries of {folder}.")
-        expected = costs.say(("embed",), dataset, Recipe.resolve("rars"), engine, tell)
+        recipe = with_embedder(Recipe.resolve("rars"), embedder)
+        expected = costs.say(("embed",), dataset, recipe, engine, tell)
     with tell.stage("items") as advance:
         items, digest = item_vectors(dataset, embedder, engine=engine, advance=advance)
     with tell.stage("queries") as advance:

@@ -34,7 +34,14 @@ def test_it_says_what_it_will_do_what_it_chose_and_what_to_type_next(tuned):
     assert "Steps: the embedder; whether fine-tuning it pays; identifiers" in done.stderr
     assert "Step 6 of 6: the weights of hybrid search." in done.stderr
     assert "Expected: about" in done.stderr
-    for words in ("What was chosen", "fine-tuning", "4 x 256", "of 2 epochs", "hybrid search", "minutes"):
+    for words in (
+        "What was chosen",
+        "fine-tuning",
+        "4 x 256",
+        "of 2 epochs",
+        "hybrid search",
+        "minutes",
+    ):
         assert words in done.stdout
     for command in ("search", "evaluate", "compare", "serve", "report"):
         assert f"rars {command} {out}" in done.stdout

@@ -8,7 +8,10 @@ import torch
 
 
 def language_model(folder: Path, text: str, kind: str = "causal") -> Path:
-    """Save a model that knows the words of a text, ``causal`` or ``t5``; its folder."""
+    """Save a model that knows the words of a text, ``causal``, ``t5`` or ``untied``; its folder.
+
+    ``untied`` is a T5 whose words are said by another table than they are read by, as in later ones.
+    """
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import (
         PreTrainedTokenizerFast,
@@ -22,7 +25,7 @@ def language_model(folder: Path, text: str, kind: str = "causal") -> Path:
     words = Tokenizer(models.WordLevel({word: n for n, word in enumerate(known)}, "<unk>"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     torch.manual_seed(0)
-    if kind == "t5":
+    if kind in ("t5", "untied"):
         model = T5ForConditionalGeneration(
             T5Config(
                 vocab_size=len(known),
@@ -33,8 +36,11 @@ def language_model(folder: Path, text: str, kind: str = "causal") -> Path:
                 num_heads=2,
                 decoder_start_token_id=0,
                 dropout_rate=0.0,
+                tie_word_embeddings=kind == "t5",
             )
         )
+        if kind == "untied":
+            model.lm_head.weight = torch.nn.Parameter(torch.randn(len(known), 16))
     else:
         model = Qwen3ForCausalLM(
             Qwen3Config(

@@ -105,10 +105,17 @@ class LatentModel(nn.Module):
     def expected(self, states: Tensor) -> Tensor:
         """The embedding that comes next, on average: (n, width) of states (n, width)."""
         head = self.model.get_output_embeddings()
-        tied = self.two_stacks and self.model.config.tie_word_embeddings
-        logits: Tensor = head(states * states.shape[-1] ** -0.5 if tied else states)
+        logits: Tensor = head(states * states.shape[-1] ** -0.5 if self._scaled else states)
         table: Tensor = self.model.get_input_embeddings().weight
         return logits.softmax(dim=-1) @ table[: logits.shape[-1]]
+
+    @property
+    def _scaled(self) -> bool:
+        """Whether a T5 makes its states smaller before it compares them with words; later ones do not."""
+        if not self.two_stacks:
+            return False
+        config = self.model.config
+        return bool(getattr(config, "scale_decoder_outputs", config.tie_word_embeddings))
 
     def explicit(self, texts: Sequence[str], rationales: Sequence[Sequence[str]]) -> Tensor:
         """The explicit view: states at the ends of a rationale's parts, as many as steps, (n, steps, width).

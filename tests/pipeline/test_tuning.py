@@ -16,7 +16,7 @@ from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.identifiers.choosing import ChosenEmbedder, ChosenTuning
 from rars.identifiers.loss_curve import USUAL, CurvePoint, LossCurve
-from rars.pipeline import tuning
+from rars.pipeline import rehearsal, tuning
 from rars.pipeline.choices import STEPS, Choices
 from rars.pipeline.opening import open_system
 from rars.pipeline.training import train
@@ -286,7 +286,7 @@ def test_without_validation_queries_it_says_what_it_cannot_choose(steps, shop):
 
 
 def test_a_rehearsal_says_how_long_a_training_takes_and_leaves_nothing(shop, tmp_path, monkeypatch):
-    monkeypatch.setattr(tuning, "_REHEARSED", 0.0)
+    monkeypatch.setattr(rehearsal, "ENOUGH", 0.0)
     monkeypatch.setattr(tuning, "_SURE", 1e9)
     found = pipeline.tune_catalogue(
         shop, tmp_path / "run", changes=[*QUICK, "identifiers.sizes=[16, 16]"]

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,8 +41,9 @@ from rars.pipeline.choices import MEASURES, Choices
 from rars.pipeline.embedding import with_embedder
 from rars.pipeline.evaluation import Evaluation, evaluate
 from rars.pipeline.identification import check_given, identify
+from rars.pipeline.rehearsal import Quiet, rehearsed
 from rars.pipeline.training import train
-from rars.progress import SILENT, Advance, Tell
+from rars.progress import SILENT, Tell
 from rars.runs import TRIALS, Run, kept
 from rars.scale import cost
 
@@ -55,8 +55,6 @@ FEWEST = 2
 """Epochs at the least, however little time there is."""
 _SHARE = 0.4
 """Of the time that is left, what a comparison may take."""
-_REHEARSED = 20.0
-"""Seconds of training that say how long an epoch takes."""
 _SURE = 3.0
 """Where there is so many times the time that training should take, nothing is rehearsed."""
 TRIAL = "usual"
@@ -332,7 +330,7 @@ class _Tuning:
     def _compare(self, best: CurvePoint, keep: str) -> dict[str, Any]:
         """Both sizes, trained for one epoch and tuned; the larger if they pay."""
         self.tell.say(f"Comparing {named(USUAL)} with {best.name}, one epoch each.")
-        found, quiet = [], _Quiet(self.tell)
+        found, quiet = [], Quiet(self.tell)
         for name, sizes in ((TRIAL, USUAL), (LARGER, best.sizes)):
             recipe = self._with(sizes, epochs=1)
             home = self._trial(name)
@@ -376,15 +374,13 @@ class _Tuning:
 
     def _rehearsed(self) -> float:
         """Seconds of an epoch, from the first steps of a training that is then forgotten."""
-        watch = _Watch(self.tell)
         home = self._trial(SPEED)
-        disk.discard(home)  # a killed one has begun somewhere
         self.tell.say("Rehearsing the training, to see how many epochs there is time for.")
         recipe = self._with(self.choices.sizes)
-        with suppress(_Enough):
-            train(self.dataset, recipe, home, identifiers=self._source(recipe), tell=watch)
-        disk.discard(home)
-        return watch.seconds / self._most
+        source = self._source(recipe)
+        return (
+            rehearsed(self.dataset, recipe, home, identifiers=source, tell=self.tell) / self._most
+        )
 
     def _training(self) -> dict[str, Any]:
         epochs = self.choices.made["epochs"]["epochs"]
@@ -444,49 +440,6 @@ class _Tuning:
         # Checked again: what was copied was not.
         changed = found.model_copy(update={"identifiers": identifiers, "training": training})
         return Recipe.of(changed.model_dump(mode="json", exclude_none=True), self.recipe.name)
-
-
-class _Enough(Exception):
-    """A training that was only watched has shown how fast it is."""
-
-
-class _Quiet:
-    """Shows progress and says nothing: trials are runs that a person need not know of."""
-
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
-
-    def say(self, text: str) -> None:
-        """Nothing."""
-
-    def stage(self, name: str) -> AbstractContextManager[Advance]:
-        """As the other one."""
-        return self._tell.stage(name)
-
-    def note(self, name: str, values: dict[str, float]) -> None:
-        """As the other one."""
-        self._tell.note(name, values)
-
-
-class _Watch(_Quiet):
-    """Stops a training as soon as its speed is known."""
-
-    def __init__(self, tell: Tell) -> None:
-        super().__init__(tell)
-        self._first: tuple[float, float] | None = None
-        self.seconds = 0.0
-        """Of the whole training, as it seems."""
-
-    def note(self, name: str, values: dict[str, float]) -> None:
-        """Watch the time."""
-        now, progress = time.perf_counter(), values["progress"]
-        if self._first is None:
-            self._first = (now, progress)
-            return
-        start, before = self._first
-        self.seconds = (now - start) / max(progress - before, 1e-9)
-        if now - start >= _REHEARSED:
-            raise _Enough
 
 
 def _validations(folder: Path) -> list[tuple[int, float]]:

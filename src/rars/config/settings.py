@@ -92,10 +92,14 @@ class IdentifierSettings(Choice):
         """``fit`` and ``tune`` as switches."""
         if not isinstance(given, dict):
             return given
-        switches = {name: given[name] for name in ("fit", "tune") if name in given}
-        return given | {
-            name: {} if on else None for name, on in switches.items() if isinstance(on, bool)
-        }
+        made = dict(given)
+        for name in ("fit", "tune"):
+            said = given.get(name)
+            if isinstance(said, bool):
+                made[name] = {} if said else None
+            elif not isinstance(said, dict | BaseModel | None):
+                raise ValueError(f"{name} is true, false or a table of settings, not {said!r}")
+        return made
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

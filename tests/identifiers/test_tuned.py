@@ -125,7 +125,7 @@ def test_what_cannot_be_tuned_is_refused_before_anything_is_done(name):
 
 @pytest.mark.parametrize("name", ["fit", "tune"])
 def test_a_switch_is_on_off_or_a_table(name):
-    with pytest.raises(RarsError, match=f"{name} is true, false or a table of settings, not 5"):
+    with pytest.raises(RarsError, match=f"{name}: true, false or a table of settings, not 5"):
         Recipe.resolve("practical", changes=[f"identifiers.{name}=5"])
 
 

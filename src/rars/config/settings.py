@@ -86,20 +86,15 @@ class IdentifierSettings(Choice):
     """Codes that a suffix may have, items beyond share; left out, as many as are needed."""
     seed: int = Field(default=42, ge=0, lt=2**31)
 
-    @model_validator(mode="before")
+    @field_validator("fit", "tune", mode="before")
     @classmethod
-    def _switch(cls, given: Any) -> Any:
-        """``fit`` and ``tune`` as switches."""
-        if not isinstance(given, dict):
-            return given
-        made = dict(given)
-        for name in ("fit", "tune"):
-            said = given.get(name)
-            if isinstance(said, bool):
-                made[name] = {} if said else None
-            elif not isinstance(said, dict | BaseModel | None):
-                raise ValueError(f"{name} is true, false or a table of settings, not {said!r}")
-        return made
+    def _switch(cls, said: Any) -> Any:
+        """On, off, or with settings of its own."""
+        if isinstance(said, bool):
+            return {} if said else None
+        if not isinstance(said, dict | BaseModel | None):
+            raise ValueError(f"true, false or a table of settings, not {said!r}")
+        return said
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -142,9 +142,38 @@ def unjudged(shop):
     return replace(shop, judgments=judged.where(np.isin(judged.query, shop.queries_in("test"))))
 
 
-def recipe(name):
+def few(shop, count):
+    """The same catalogue with so many judged training queries."""
+    judged = shop.judgments
+    kept = np.concatenate([shop.queries_in("train")[:count], shop.queries_in("test")])
+    return replace(shop, judgments=judged.where(np.isin(judged.query, kept)))
+
+
+def recipe(name, *more):
     changes = ["model.vocabulary=400", "identifiers.sizes=[16, 16]", "identifiers.fit=false"]
-    return Recipe.resolve(name, size="tiny", changes=changes)
+    return Recipe.resolve(name, size="tiny", changes=[*changes, *more])
+
+
+@pytest.mark.parametrize(
+    ("least", "share", "expected"), [(0, 4, 12), (50, 4, 50), (50, 20, 60), (10**9, 4, None)]
+)
+def test_few_judged_queries_do_not_mean_few_pseudo_queries(shop, least, share, expected):
+    """As many as ``least`` an epoch, or all that are made: at most two an item."""
+    sparse = few(shop, 3)
+    changes = (f"training.pseudo.least={least}", f"training.pseudo.share={share}")
+    wanted = recipe("practical", *changes, "training.epochs=2")
+    prepared = prepare(sparse, learn_identifiers(sparse, wanted.identifiers), wanted)
+    _, pseudo = prepared.taken(wanted.phases[0].loop)
+    made = pseudo.stop - pseudo.start
+    assert pseudo.sample == (expected or 2 * shop.n_items)
+    assert made == min(2 * pseudo.sample, 2 * shop.n_items)
+
+
+def test_least_says_nothing_where_pseudo_queries_are_off(shop):
+    wanted = recipe("practical", "training.pseudo.share=0")
+    prepared = prepare(shop, learn_identifiers(shop, wanted.identifiers), wanted)
+    assert prepared.pseudo.stop == prepared.pseudo.start
+    assert prepared.taken(wanted.phases[0].loop) == (prepared.judged,)
 
 
 def test_a_catalogue_without_judged_queries_trains_on_pseudo_queries_alone(shop):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import (
     BaseModel,
     Field,
+    NonNegativeInt,
     PositiveInt,
     SerializerFunctionWrapHandler,
     field_validator,
@@ -267,6 +268,8 @@ class PseudoSettings(ShareSettings):
     """Queries made from the items' own fields, so that an item nobody judged can still be found."""
 
     weight: float = Field(0.5, gt=0)
+    least: NonNegativeInt = Field(0, exclude_if=lambda given: given == 0)
+    """So many in an epoch at the least, however few queries are judged; no more than there are."""
 
 
 class IndexingSettings(ShareSettings):

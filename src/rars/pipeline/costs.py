@@ -65,7 +65,8 @@ def epoch(dataset: Dataset, recipe: Recipe) -> float:
     query, _, _ = dataset.positives("train")
     pairs = len(query) * loop.judged
     base = len(np.unique(query)) or dataset.n_items
-    pairs += round(base * (loop.pseudo.share * _POSITIVES + loop.indexing.share))
+    made = max(loop.pseudo.share * base, loop.pseudo.least if loop.pseudo.share else 0)
+    pairs += round(min(made, 2 * dataset.n_items) * _POSITIVES + base * loop.indexing.share)
     if loop.steps is not None:
         pairs = min(pairs, loop.steps * loop.accumulate * loop.pairs)
     return pairs / _PAIRS

@@ -72,12 +72,12 @@ class Prepared:
         base = (self.judged.stop - self.judged.start) * loop.judged
         judged = (self.judged,) if loop.judged else ()
         further = (
-            part._replace(sample=max(1, round(share * (base or part.stop - part.start))))
-            for part, share in (
-                (self.pseudo, loop.pseudo.share),
-                (self.indexing, loop.indexing.share),
+            part._replace(sample=max(1, min(least, size), round(share * (base or size))))
+            for part, share, least in (
+                (self.pseudo, loop.pseudo.share, loop.pseudo.least),
+                (self.indexing, loop.indexing.share, 0),
             )
-            if share and part.stop > part.start
+            if share and (size := part.stop - part.start)
         )
         return (*judged, *further)
 
@@ -232,7 +232,11 @@ class _Queries:
 
 def _pool_size(phases: Sequence[Phase], base: int, items: int) -> int:
     """How many pseudo-queries are made: as many as all epochs can use, at most two an item."""
-    wanted = sum(round(one.loop.pseudo.share * base * one.loop.epochs) for one in phases)
+    wanted = sum(
+        round(one.epochs * max(one.pseudo.share * base, one.pseudo.least))
+        for one in (phase.loop for phase in phases)
+        if one.pseudo.share
+    )
     return min(wanted, 2 * items)
 
 

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from rars import RarsError, Recipe, Retriever, train
+from rars import RarsError, Recipe, Retriever, pipeline, train
 from rars.config import EmbedderTuning, IdentifierSettings
 from rars.identifiers import Identifiers, choosing, learn_identifiers, shared_embedder, tuned
 from rars.identifiers.choosing import choose_tuning
@@ -185,7 +185,7 @@ def test_refused_items_are_judged_irrelevant_ones(dataset):
 
 
 def test_a_run_is_searched_by_its_own_embedder_wherever_it_is_moved(dataset, encoder, tmp_path):
-    """Trained, moved, searched by all evidence and compared with a fusion over the same vectors."""
+    """Trained, moved, searched, changed, and compared with a fusion over the same vectors."""
     changes = [
         f"identifiers.embedder={encoder}",
         "identifiers.tune=true",
@@ -200,5 +200,9 @@ def test_a_run_is_searched_by_its_own_embedder_wherever_it_is_moved(dataset, enc
     assert [(one.item_id, one.score) for one in after] == [
         (one.item_id, one.score) for one in before
     ]
+    pipeline.apply(tmp_path / "moved", [{"id": "new", "title": "red spoon"}])
+    twin = {one.item_id: one for one in Retriever.load(tmp_path / "moved").search("red spoon")}
+    known = f"i{TITLES.index('red spoon')}"
+    assert twin["new"].identifier[:1] == twin[known].identifier[:1]
     beside = make_beside("fusion", Run.open(tmp_path / "moved"), tmp_path / "fusion")
     assert str(tmp_path / "moved") in beside.recipe().own["dense"].embedder

@@ -109,7 +109,8 @@ def _model_seconds(dataset: Dataset, recipe: Recipe) -> float | None:
     Models differ too much for a line over characters: a few texts are timed.
     """
     settings = recipe.identifiers
-    if not recipe.generative or not settings.tunable:
+    kind, _, source = settings.embedder.partition(":")
+    if not recipe.generative or not source or kind == "file":
         return None
     from rars.identifiers import choosing, tuned  # they bring torch
 

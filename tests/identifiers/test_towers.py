@@ -162,20 +162,18 @@ def test_the_same_seed_gives_the_same_maps(world, turned):
     assert (found[0] != found[2]).any()
 
 
-def test_a_large_catalogue_is_validated_on_a_sample_with_all_judged_items(world, monkeypatch):
-    monkeypatch.setattr(towers, "POOL", 25)
-    pool = towers._pool(world, seed=0)
+def test_a_large_catalogue_is_validated_on_a_sample_with_all_judged_items(world):
+    pool = towers._pool(world, seed=0, most=25)
     judged = set(world.judged("validation").item.tolist())
     assert len(pool) == 25
     assert judged < set(pool.tolist())
     assert (np.diff(pool) > 0).all()
 
 
-def test_validation_speaks_of_catalogue_rows(world, turned, monkeypatch):
+def test_validation_speaks_of_catalogue_rows(world, turned):
     """Ranked among a sample, the results are still numbers of the whole catalogue."""
-    monkeypatch.setattr(towers, "POOL", 25)
     seen = []
-    pool = towers._pool(world, seed=0)
+    pool = towers._pool(world, seed=0, most=25)
     towers._quality(maps_of(turned), held(world, lambda found: seen.append(found) or 0.0), pool)
     assert set(seen[0].items.tolist()) == set(pool.tolist())
 

@@ -162,6 +162,19 @@ def test_fine_tuning_is_left_out_where_it_would_take_too_long(dataset, encoder, 
     assert not (tmp_path / "tuned").exists()
 
 
+def test_where_time_is_short_less_of_a_text_is_read(dataset, encoder, tmp_path, monkeypatch):
+    asked = []
+
+    def seconds(dataset, wanted, **rest):
+        asked.append(wanted.tune.max_tokens)
+        return 10.0 * wanted.tune.max_tokens
+
+    monkeypatch.setattr(tuned, "tuning_seconds", seconds)
+    found = chosen_tuning(dataset, encoder, tmp_path, most=400.0)
+    assert asked == [64, 32]
+    assert "texts cut at 32 tokens" in found.why
+
+
 def test_fine_tuning_needs_judged_queries_and_a_model(encoder, tmp_path):
     shop = judged_shop(tmp_path / "data", TITLES, ["rojo"], [("q0", "i0", 3.0)], ["train"])
     assert "no judged" in chosen_tuning(shop, encoder, tmp_path).why

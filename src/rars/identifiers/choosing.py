@@ -76,8 +76,9 @@ MINILM = Candidate(
 CANDIDATES = (USE, MINILM)
 """The first one is taken where nothing can be compared."""
 
-_TOKENS = 64
-"""Where an embedder that is fine-tuned here cuts texts: most of a title and what follows it."""
+_TOKENS = (64, 32)
+"""Where an embedder that is fine-tuned here cuts texts, the first that there is time for: most of what is
+said of an item, or its title."""
 _PAYS = 0.005
 """What fine-tuning has to bring to the vectors: half a point."""
 _DEPTH = 100
@@ -267,12 +268,15 @@ def choose_tuning(
         return ChosenTuning(None, "there are no judged training and validation queries")
     from rars.identifiers.tuned import halves_are_fast, tuned_embedder, tuning_seconds
 
-    tune = EmbedderTuning(max_tokens=_TOKENS, precision="bf16" if halves_are_fast() else None)
-    wanted = settings.model_copy(update={"tune": tune})
-    if most is not None:
-        needed = tuning_seconds(dataset, wanted, device=device)
-        if needed > most:
-            return ChosenTuning(None, f"fine-tuning it would take too long ({duration(needed)})")
+    halves = "bf16" if halves_are_fast() else None
+    for tokens in _TOKENS:
+        tune = EmbedderTuning(max_tokens=tokens, precision=halves)
+        wanted = settings.model_copy(update={"tune": tune})
+        needed = 0.0 if most is None else tuning_seconds(dataset, wanted, device=device)
+        if most is None or needed <= most:
+            break
+    else:
+        return ChosenTuning(None, f"fine-tuning it would take too long ({duration(needed)})")
     rest: dict[str, Any] = {"cache": cache, "device": device, "tell": tell}
     place = tuned_embedder(dataset, wanted, **rest)
     narrowed = _narrowed(dataset, settings.seed)
@@ -286,8 +290,9 @@ def choose_tuning(
         f"nDCG@10 {100 * before.ndcg:.1f} -> {100 * after.ndcg:.1f}, "
         f"Recall@100 {100 * before.recall:.1f} -> {100 * after.recall:.1f}"
     )
+    cut = f"texts cut at {tune.max_tokens} tokens"
     why = "its vectors find more" if pays else "its vectors would not find more"
-    return ChosenTuning(tune if pays else None, f"{why} ({numbers})", (before, after))
+    return ChosenTuning(tune if pays else None, f"{why} ({numbers}; {cut})", (before, after))
 
 
 def measured(

@@ -38,7 +38,7 @@ _WARMUP = 0.1
 _DECAY = 0.01
 _BLOCK = 256
 POOL = 10_000
-"""Items that validation queries are ranked among: those judged for them, and others up to this many."""
+"""Items that validation queries are ranked among, of a larger catalogue."""
 _DEPTH = 100
 
 
@@ -222,12 +222,17 @@ def tune(
     held: Held,
     *,
     lessons: Lessons | None = None,
+    pool: int = POOL,
     seed: int = 0,
     advance: Advance | None = None,
 ) -> dict[str, Any]:
-    """Train, and leave the towers at their best epoch; returns which that was and every epoch's quality."""
+    """Train, and leave the towers at their best epoch; returns which that was and every epoch's quality.
+
+    ``pool``  items that validation queries are ranked among: those judged for them, others up to so many
+    """
     with threads.working(threads.chosen(threads.weights(towers))):
-        return _tuned(towers, dataset, settings, held, lessons or Lessons(), seed, advance)
+        ranked = _pool(dataset, seed, pool)
+        return _tuned(towers, dataset, settings, held, lessons or Lessons(), ranked, seed, advance)
 
 
 def _tuned(
@@ -236,13 +241,13 @@ def _tuned(
     settings: TuningSettings,
     held: Held,
     taught: Lessons,
+    pool: Ints,
     seed: int,
     advance: Advance | None,
 ) -> dict[str, Any]:
     pairs = Pairs.of(dataset)
     rng = np.random.default_rng([seed, 11])
     torch.manual_seed(seed)  # dropout of a pre-trained encoder
-    pool = _pool(dataset, seed)
     per_epoch = -(-taught.count(pairs) // settings.batch)
     total = settings.epochs * per_epoch
     optimizer, schedule = _optimizer(towers, settings, total)
@@ -314,12 +319,12 @@ def _draw(pairs: Pairs, rng: np.random.Generator) -> Ints:
     return drawn
 
 
-def _pool(dataset: Dataset, seed: int) -> Ints:
+def _pool(dataset: Dataset, seed: int, most: int) -> Ints:
     """The items of validation's rankings, increasing: a large catalogue need not be embedded each epoch."""
     judged = np.unique(dataset.judged("validation").item)
     others = np.setdiff1d(np.arange(dataset.n_items), judged)
-    most = max(0, POOL - len(judged))
-    drawn = np.random.default_rng([seed, 12]).permutation(others)[:most]
+    room = max(0, most - len(judged))
+    drawn = np.random.default_rng([seed, 12]).permutation(others)[:room]
     return np.sort(np.concatenate([judged, drawn]))
 
 

@@ -139,6 +139,12 @@ def test_the_short_name_is_the_recipe_with_its_usual_settings(rars, home, name):
         assert difference["mean"] == pytest.approx(0, abs=1e-9)
 
 
+def test_systems_that_are_fitted_have_short_names_too(rars, home):
+    """``rars tune`` ends with such a line."""
+    line = ("compare", home / "bm25", "fusion-tuned", "--measures", "Recall@100", "--json")
+    assert len(json.loads(rars(*line).out)["differences"]) == 1
+
+
 def test_short_names_alone_have_no_dataset(rars):
     with pytest.raises(RarsError, match="Name at least one run folder"):
         rars("compare", "bm25", "fusion")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rars.baselines import SYSTEMS
-from rars.config import Recipe
+from rars.config import Recipe, recipe_list
 from rars.errors import RarsError, expected
 from rars.evaluation import Comparison, PerQuery
 from rars.evaluation import compare as paired
@@ -106,8 +107,10 @@ class _Short:
 
 def make_beside(name: str, beside: Run, folder: str | Path, *, tell: Tell = SILENT) -> Run:
     """Make a comparison system with its usual settings, for the dataset and the embedder of a run."""
-    changes = [f"dense.embedder={_embedder(beside)}"] if "dense" in SYSTEMS[name].uses else []
-    recipe = Recipe.resolve(name, changes=changes)
+    recipe = Recipe.resolve(name)
+    # One with a model of its own (DPR, MPNet) keeps it.
+    if getattr(recipe.own.get("dense"), "embedder", "") == "use":
+        recipe = Recipe.resolve(name, changes=[f"dense.embedder={_embedder(beside)}"])
     return train(beside.dataset(), recipe, folder, tell=tell).run
 
 
@@ -162,7 +165,13 @@ def _check_plans(
 
 def is_short(one: object) -> bool:
     """Whether a name stands for a system made on the spot; a run folder of that name comes first."""
-    return isinstance(one, str) and one in SYSTEMS and not (Path(one) / "manifest.json").exists()
+    return isinstance(one, str) and one in _shorts() and not (Path(one) / "manifest.json").exists()
+
+
+@cache
+def _shorts() -> frozenset[str]:
+    """The recipes of all systems that are no generative ones."""
+    return frozenset(one.name for one in recipe_list() if one.system in SYSTEMS)
 
 
 def _first_run(beside: object) -> Run:

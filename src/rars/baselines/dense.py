@@ -62,8 +62,8 @@ class DenseSettings(Choice):
     """Judged pairs in a batch; the items of the others are a pair's negatives."""
     temperature: float = Field(0.05, gt=0)
     precision: Literal["bf16"] | None = None
-    """Of a model that is tuned, while it is: ``bf16`` takes half the time where the processor knows it. What
-    is searched afterwards is computed as the weights are, float32."""
+    """Of a model that is tuned, while it is: ``bf16`` takes about two thirds of the time where the processor
+    knows it. What is searched afterwards is computed as the weights are, float32."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

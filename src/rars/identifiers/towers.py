@@ -37,7 +37,7 @@ _HIDDEN = -1e4
 _WARMUP = 0.1
 _DECAY = 0.01
 _BLOCK = 256
-POOL = 10_000
+_POOL = 10_000
 """Items that validation queries are ranked among, of a larger catalogue."""
 _DEPTH = 100
 
@@ -222,7 +222,7 @@ def tune(
     held: Held,
     *,
     lessons: Lessons | None = None,
-    pool: int = POOL,
+    pool: int = _POOL,
     seed: int = 0,
     advance: Advance | None = None,
 ) -> dict[str, Any]:

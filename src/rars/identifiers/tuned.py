@@ -99,7 +99,7 @@ def tuning_seconds(
 ) -> float:
     """How long tuning would take, about, and embedding the items afterwards: a few texts say it.
 
-    Nothing where it was tuned before.
+    Nothing where it was tuned before: the items were then most likely embedded too.
     """
     settings = identifiers.tune
     assert settings is not None

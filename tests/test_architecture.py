@@ -21,6 +21,8 @@ FLOORS = [
     "replacing",
     "artifacts",
     "locks",
+    "tensors",
+    "unfinished",
     "scale",
     "config",
     "tree",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
 from torch.nn import functional
 
+from rars import unfinished
 from rars.errors import RarsError
 from rars.identifiers.keys import distinct
 from rars.identifiers.learner import Scene
@@ -21,6 +24,7 @@ from rars.identifiers.rqvae_network import (
     start_codebooks,
     train_epoch,
 )
+from rars.unfinished import Unfinished
 
 from .worlds import families
 
@@ -277,3 +281,29 @@ def test_plain_arrays_give_the_codes_that_training_measured(vectors):
     with torch.no_grad():
         codes, _ = network.quantise(network.encoder(torch.from_numpy(vectors)))
     assert np.array_equal(exported(network).encode(vectors), torch.stack(codes, 1).numpy())
+
+
+@pytest.mark.parametrize("at", [1, 4, 6, 8])
+def test_a_killed_training_goes_on_to_the_same_bits(vectors, tmp_path, at, monkeypatch):
+    monkeypatch.setattr(unfinished, "_SHARE", np.inf)  # kept after every epoch
+    chosen = settings(epochs=8, evaluate_every=2, revive=True)
+    wanted = fit_rqvae(scene_of(vectors, seed=3), chosen)
+
+    def kill(done, total):
+        if done == at:
+            raise KeyboardInterrupt
+
+    def place():
+        return Unfinished.of("test", "rqvae", cache=tmp_path, seconds=0.0)
+
+    with pytest.raises(KeyboardInterrupt), place() as kept:
+        fit_rqvae(replace(scene_of(vectors, seed=3, advance=kill), kept=kept), chosen)
+    seen = []
+    with place() as kept:
+        again = scene_of(vectors, seed=3, advance=lambda n, _: seen.append(n))
+        found = fit_rqvae(replace(again, kept=kept), chosen)
+    assert seen == list(range(at + 1, 9))
+    for one, other in zip(found.codebooks, wanted.codebooks, strict=True):
+        assert np.array_equal(one, other)
+    for one, other in ((found.encoder, wanted.encoder), (found.decoder, wanted.decoder)):
+        assert all(map(np.array_equal, one.weights, other.weights))

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 import torch
 
+from rars import unfinished
 from rars.config import FitSettings
 from rars.errors import RarsError
 from rars.identifiers import towers
 from rars.identifiers.fitting import ResidualMaps
 from rars.identifiers.nearest import nearest
 from rars.identifiers.towers import Held, Lessons, PairBatch, Pairs, TwoTowers, loss, tune
+from rars.unfinished import Unfinished
 
 from .worlds import judged_shop
 
@@ -240,3 +242,45 @@ def test_inner_products_instead_of_cosines():
     queries, items = torch.tensor([[2.0, 0]]), torch.tensor([[3.0, 1], [1, 5]])
     value = loss(queries, items, batch, 2.0, cosine=False)
     assert float(value) == pytest.approx(math.log1p(math.exp(3 - 1)), rel=1e-6)
+
+
+class Dropping(ResidualMaps):
+    """Maps whose steps draw random numbers, as a pre-trained encoder's do."""
+
+    def queries(self, rows):
+        return torch.nn.functional.dropout(super().queries(rows), 0.3, self.training)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 6, 9])
+def test_a_killed_tuning_goes_on_to_the_same_bits(world, turned, tmp_path, at, monkeypatch):
+    """Three epochs of three steps, killed before and after every kind of step."""
+    monkeypatch.setattr(unfinished, "_SHARE", math.inf)  # kept at every step
+    own = settings(epochs=3)
+
+    def towers():
+        return Dropping(turned[0], np.arange(QUERIES), turned[1])
+
+    whole = towers()
+    wanted = tune(whole, world, own, held(world), seed=5)
+
+    def kill(done, total):
+        if done == at:
+            raise KeyboardInterrupt
+
+    def place():
+        return Unfinished.of("test", "tuning", cache=tmp_path, seconds=0.0)
+
+    killed = towers()
+    with pytest.raises(KeyboardInterrupt), place() as kept:
+        tune(killed, world, own, held(world), seed=5, kept=kept, advance=kill)
+    torch.manual_seed(99)  # another process has other generators
+    seen = []
+    resumed = towers()
+    with place() as kept:
+        found = tune(
+            resumed, world, own, held(world), seed=5, kept=kept, advance=lambda n, _: seen.append(n)
+        )
+    assert seen[0] == at, "what was done is not done again, but for the step in hand"
+    assert found == wanted
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, resumed.state_dict()[name]), name

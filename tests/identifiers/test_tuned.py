@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import shutil
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from rars import RarsError, Recipe, Retriever, pipeline, train
 from rars.config import EmbedderTuning, IdentifierSettings
-from rars.identifiers import Identifiers, choosing, learn_identifiers, shared_embedder, tuned
+from rars.identifiers import (
+    Identifiers,
+    choosing,
+    learn_identifiers,
+    shared_embedder,
+    towers,
+    tuned,
+)
 from rars.identifiers.choosing import choose_tuning
 from rars.pipeline.comparison import make_beside
 from rars.runs import Run
@@ -91,6 +101,43 @@ def test_a_damaged_one_in_the_cache_is_tuned_again(dataset, encoder, tmp_path):
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
     again = learned(dataset, encoder, cache)
     assert again.embedder == first.embedder
+
+
+KILLED = """
+import math, os, signal, sys
+from pathlib import Path
+from rars import unfinished
+from rars.config import IdentifierSettings
+from rars.data import Dataset
+from rars.identifiers import learn_identifiers, towers
+unfinished._SHARE, unfinished.SECONDS = math.inf, 0.0
+step, count = towers._step, [0]
+def counted(*call):
+    count[0] += 1
+    if count[0] == 12:
+        os.kill(os.getpid(), signal.SIGKILL)
+    step(*call)
+towers._step = counted
+data, settings, cache = sys.argv[1:]
+learn_identifiers(
+    Dataset.load(data), IdentifierSettings.model_validate_json(settings), cache=Path(cache)
+)
+"""
+
+
+def test_a_killed_tuning_goes_on_to_the_same_embedder(dataset, encoder, tmp_path, monkeypatch):
+    wanted = learned(dataset, encoder, tmp_path / "whole")
+    cache = tmp_path / "cache"
+    asked = settings(encoder).model_dump_json(exclude_none=True)
+    line = [sys.executable, "-c", KILLED, str(tmp_path / "data"), asked, str(cache)]
+    assert subprocess.run(line, check=False).returncode == -signal.SIGKILL
+    assert list((cache / "unfinished").iterdir())
+    steps = []
+    own = towers._step
+    monkeypatch.setattr(towers, "_step", lambda *call: steps.append(1) or own(*call))
+    assert learned(dataset, encoder, cache).embedder == wanted.embedder
+    assert len(steps) == 30 - 11
+    assert not list((cache / "unfinished").iterdir())
 
 
 def test_identifiers_take_their_embedder_along(dataset, encoder, tmp_path):

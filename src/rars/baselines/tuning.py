@@ -1,7 +1,8 @@
 """What a tuning of a dense system is: a part of a recipe that learns into a folder and is opened from it.
 
-Owns: the shape of a tuning. It is one file, its settings stand in a table of its name (``[dense.encoder]``),
-and one line in ``rars.baselines.tunings.TUNINGS`` gives it a name. Ignores the tunings.
+Owns: the shape of a tuning, and where one that takes long keeps its state. A tuning is one file, its settings
+stand in a table of its name (``[dense.encoder]``), and a line in ``rars.baselines.tunings.TUNINGS`` gives it
+a name. Ignores the tunings.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rars.config import Section
 from rars.data import Dataset
 from rars.progress import Advance
+from rars.unfinished import Unfinished
 
 if TYPE_CHECKING:  # the settings look tunings up
     from rars.baselines.dense import Dense, DenseSettings
-    from rars.identifiers.towers import Held
+    from rars.identifiers.towers import Held, TwoTowers
 
 
 class Tune(Protocol):
@@ -70,3 +72,14 @@ class Tuning:
     frozen: bool = False
     trains: str = "{}"
     defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+def unfinished(
+    towers: TwoTowers, dataset: Dataset, settings: DenseSettings, seed: int
+) -> Unfinished:
+    """Where a tuning that takes minutes keeps its state: named by the data, the settings and the weights."""
+    from rars import tensors  # brings torch
+
+    start = tensors.digest(towers.state_dict())
+    made_of = [dataset.digest, settings.model_dump(mode="json"), seed, start]
+    return Unfinished.of("tuned system", made_of)

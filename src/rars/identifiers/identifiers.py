@@ -42,6 +42,7 @@ from rars.identifiers.texts import item_texts
 from rars.identifiers.turning import turned_items
 from rars.progress import SILENT, Tell
 from rars.scale import INLINE, Engine
+from rars.unfinished import Unfinished
 
 KIND = "identifiers"
 ENCODER = "encoder"
@@ -261,8 +262,15 @@ def learn_identifiers(
             points = turned_items(points, maps, [dataset.digest, digest], cache=cache)
     elif settings.fit is not None:
         tell.say(f"The learner {settings.learner!r} reads no vectors: there is nothing to fit.")
-    with tell.stage("identifiers") as advance:
-        scene = Scene(dataset, points, categories, settings.sizes, settings.seed, device, advance)
+    kept = Unfinished()
+    if not learner.needs_vectors or digest:  # vectors of a caller have no digest
+        own = settings.model_dump(mode="json")
+        made_of = [dataset.digest, own, digest, None if encoder is None else encoder.digest]
+        kept = Unfinished.of(KIND, made_of, cache=cache)
+    with tell.stage("identifiers") as advance, kept:
+        scene = Scene(
+            dataset, points, categories, settings.sizes, settings.seed, device, advance, kept
+        )
         fitted = learner.fit(scene, settings.own)
         quantizer, codes = fitted if isinstance(fitted, Fitted) else (fitted, None)
         if codes is None and quantizer.takes_vectors:

@@ -16,6 +16,7 @@ from rars.data import Dataset
 from rars.identifiers.quantizer import Quantizer
 from rars.progress import Advance
 from rars.tree.categories import CategoryTree
+from rars.unfinished import Unfinished
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +26,7 @@ class Scene:
     ``vectors``     (n, dim) of the items in catalogue order, may be memory-mapped; None unless needed
     ``categories``  of the items; None unless needed
     ``sizes``       codes per depth; empty for a learner that takes none
+    ``kept``        where a learner that takes long keeps its state, to go on after a kill
     """
 
     dataset: Dataset
@@ -34,6 +36,7 @@ class Scene:
     seed: int = 42
     device: str = "cpu"
     advance: Advance | None = None
+    kept: Unfinished = field(default_factory=Unfinished)
 
     @property
     def points(self) -> Points:

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from rars import tensors
 from rars.arrays import Codes, Floats, Ints, Points
 from rars.config import part
 from rars.errors import RarsError
@@ -131,28 +132,46 @@ def assigned(
 
 
 def trained(scene: Scene, settings: RqvaeSettings) -> ResidualQuantizer:
-    """Train on the scene's vectors, (n, input)."""
-    vectors, seed = scene.points, scene.seed
+    """Train on the scene's vectors, (n, input); after a kill, from the last epoch that was kept."""
+    vectors, seed, kept = scene.points, scene.seed, scene.kept
     widths = [vectors.shape[1], *settings.hidden, settings.dim]
     network = Network(widths, scene.sizes, seed, settings.curvature).to(scene.device)
-    start_codebooks(network, vectors, seed)
     objective = Objective(scene, settings).to(scene.device)
+    rng = np.random.default_rng(seed)
+    state = kept.found()
+    if state is None:
+        start_codebooks(network, vectors, seed)
     optimizer = torch.optim.AdamW(
         [*network.parameters(), *objective.parameters()],
         lr=settings.lr,
         weight_decay=settings.weight_decay,
     )
-    rng = np.random.default_rng(seed)
-    best = -1
-    for epoch in range(1, settings.epochs + 1):
+    done, best = 0, -1
+    chosen: tensors.Named = network.state_dict()
+    if state is not None:
+        done, best, chosen = state.facts["epochs"], state.facts["best"], state.parts["chosen"]
+        rng.bit_generator.state = state.facts["random"]
+        network.load_state_dict(state.parts["network"])
+        objective.load_state_dict(state.parts["objective"])
+        tensors.restore_optimizer(optimizer, state.parts["optimizer"])
+    for epoch in range(done + 1, settings.epochs + 1):
         train_epoch(network, optimizer, objective, settings, rng, scene=scene, epoch=epoch)
         if epoch == settings.epochs or _is_measured(epoch, settings):
             found = distinct(_codes(network, vectors))
             if found > best:
-                best, kept = found, exported(network)
+                best, chosen = found, tensors.copied(network.state_dict())
+        if kept.due:
+            kept.keep(
+                {"epochs": epoch, "best": best, "random": rng.bit_generator.state},
+                network=network.state_dict(),
+                objective=objective.state_dict(),
+                optimizer=tensors.of_optimizer(optimizer),
+                chosen=chosen,
+            )
         if scene.advance:
             scene.advance(epoch, settings.epochs)
-    return kept
+    network.load_state_dict(chosen)
+    return exported(network)
 
 
 def _is_measured(epoch: int, settings: RqvaeSettings) -> bool:

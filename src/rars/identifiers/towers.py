@@ -11,19 +11,23 @@ weighted by mu(d|q), the pair's share of its query's relevance. Other relevant i
 its negatives. ``Lessons`` says which pairs an epoch has and which further negatives a batch gets; towers with
 another loss than this one bring it themselves. After every epoch, and before the first, validation queries
 say how good it is; the best epoch is kept, so that tuning cannot end below where it began (on those queries).
+
+A killed tuning goes on from the state it kept last (``rars.unfinished``), to the same bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from rars import tensors
 from rars.arrays import Bools, Ints, Points
 from rars.data import Dataset
 from rars.errors import RarsError
@@ -31,6 +35,7 @@ from rars.identifiers.nearest import nearest
 from rars.progress import Advance
 from rars.scale import threads
 from rars.systems.ranked import Ranked
+from rars.unfinished import Unfinished
 
 _HIDDEN = -1e4
 """Instead of minus infinity, which has no gradient where a query has no negatives at all."""
@@ -224,48 +229,116 @@ def tune(
     lessons: Lessons | None = None,
     pool: int = _POOL,
     seed: int = 0,
+    kept: Unfinished | None = None,
     advance: Advance | None = None,
 ) -> dict[str, Any]:
     """Train, and leave the towers at their best epoch; returns which that was and every epoch's quality.
 
     ``pool``  items that validation queries are ranked among: those judged for them, others up to so many
+    ``kept``  where its state is kept, for the same call to go on after a kill
     """
     with threads.working(threads.chosen(threads.weights(towers))):
         ranked = _pool(dataset, seed, pool)
-        return _tuned(towers, dataset, settings, held, lessons or Lessons(), ranked, seed, advance)
+        loop = _Loop(towers, Pairs.of(dataset), settings, lessons or Lessons(), seed)
+        return loop.go(lambda: _quality(towers, held, ranked), kept or Unfinished(), advance)
 
 
-def _tuned(
-    towers: TwoTowers,
-    dataset: Dataset,
-    settings: TuningSettings,
-    held: Held,
-    taught: Lessons,
-    pool: Ints,
-    seed: int,
-    advance: Advance | None,
-) -> dict[str, Any]:
-    pairs = Pairs.of(dataset)
-    rng = np.random.default_rng([seed, 11])
-    torch.manual_seed(seed)  # dropout of a pre-trained encoder
-    per_epoch = -(-taught.count(pairs) // settings.batch)
-    total = settings.epochs * per_epoch
-    optimizer, schedule = _optimizer(towers, settings, total)
-    reached = [_quality(towers, held, pool)]
-    best, kept = 0, _copied(towers)
-    for epoch in range(settings.epochs):
-        towers.train()
-        for step, batch in enumerate(taught.epoch(pairs, settings.batch, rng), 1):
-            _step(towers, batch, settings.temperature, optimizer)
-            schedule.step()
-            if advance:
-                advance(epoch * per_epoch + step, total)
-        reached.append(_quality(towers, held, pool))
-        if reached[-1] > reached[best]:
-            best, kept = epoch + 1, _copied(towers)
-    towers.load_state_dict(kept)
-    towers.eval()
-    return {"epoch": best, "quality": [round(value, 6) for value in reached]}
+@dataclass
+class _Loop:
+    """Epochs of steps, and where they stand: ``step`` of ``epoch``, qualities so far, the best epoch."""
+
+    towers: TwoTowers
+    pairs: Pairs
+    settings: TuningSettings
+    lessons: Lessons
+    seed: int
+    epoch: int = 0
+    step: int = 0
+    reached: list[float] = field(default_factory=list)
+    best: int = 0
+    weights: tensors.Named = field(default_factory=dict)
+    """Those of the best epoch."""
+
+    def __post_init__(self) -> None:
+        self.rng = np.random.default_rng([self.seed, 11])
+        self.began = self.rng.bit_generator.state
+        self.optimizer = torch.optim.AdamW(
+            self.towers.parameters(), lr=self.settings.learning_rate, weight_decay=_DECAY
+        )
+
+    def go(
+        self, quality: Callable[[], float], kept: Unfinished, advance: Advance | None
+    ) -> dict[str, Any]:
+        """All epochs, or those that are left."""
+        settings, towers = self.settings, self.towers
+        torch.manual_seed(self.seed)  # dropout of a pre-trained encoder
+        per_epoch = -(-self.lessons.count(self.pairs) // settings.batch)
+        total = settings.epochs * per_epoch
+        resume = self._restored(kept)
+        if not self.reached:
+            self._measured(quality())
+        for epoch in range(self.epoch, settings.epochs):
+            towers.train()
+            self.began = self.rng.bit_generator.state
+            batches = islice(
+                self.lessons.epoch(self.pairs, settings.batch, self.rng), self.step, None
+            )
+            for batch in batches:
+                if resume is not None:  # drawing what was done already moves no generator of torch
+                    tensors.restore_random(resume)
+                    resume = None
+                self._keep(kept)
+                done = epoch * per_epoch + self.step
+                _set_rate(self.optimizer, settings.learning_rate * _rate(done, total))
+                _step(towers, batch, settings.temperature, self.optimizer)
+                self.step += 1
+                if advance:
+                    advance(done + 1, total)
+            self._keep(kept)
+            self._measured(quality())
+            self.epoch, self.step = epoch + 1, 0
+        towers.load_state_dict(self.weights)
+        towers.eval()
+        return {"epoch": self.best, "quality": [round(value, 6) for value in self.reached]}
+
+    def _measured(self, value: float) -> None:
+        """Note the quality of the weights as they are, and the weights if it is the best."""
+        self.reached.append(value)
+        if value > self.reached[self.best] or len(self.reached) == 1:
+            self.best = len(self.reached) - 1
+            self.weights = tensors.copied(self.towers.state_dict())
+
+    def _keep(self, kept: Unfinished) -> None:
+        """Where it stands before a step."""
+        if not kept.due:
+            return
+        kept.keep(
+            {
+                "epoch": self.epoch,
+                "step": self.step,
+                "reached": self.reached,
+                "best": self.best,
+                "began": self.began,
+            },
+            now=self.towers.state_dict(),
+            best=self.weights,
+            optimizer=tensors.of_optimizer(self.optimizer),
+            random=tensors.of_random(),
+        )
+
+    def _restored(self, kept: Unfinished) -> tensors.Named | None:
+        """Put back what was kept; torch's generators are put back before the next step, and returned."""
+        state = kept.found()
+        if state is None:
+            return None
+        facts = state.facts
+        self.epoch, self.step = int(facts["epoch"]), int(facts["step"])
+        self.reached, self.best = [float(one) for one in facts["reached"]], int(facts["best"])
+        self.rng.bit_generator.state = facts["began"]
+        self.weights = state.parts["best"]
+        self.towers.load_state_dict(state.parts["now"])
+        tensors.restore_optimizer(self.optimizer, state.parts["optimizer"])
+        return state.parts["random"]
 
 
 def embedded(encode: Callable[[Ints], Tensor], rows: Ints) -> Points:
@@ -287,19 +360,15 @@ def _step(
     optimizer.step()
 
 
-def _optimizer(
-    towers: TwoTowers, settings: TuningSettings, total: int
-) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LambdaLR]:
-    """AdamW with a short warm-up and a straight way down to 0."""
-    optimizer = torch.optim.AdamW(
-        towers.parameters(), lr=settings.learning_rate, weight_decay=_DECAY
-    )
+def _rate(step: int, total: int) -> float:
+    """A short warm-up and a straight way down to 0."""
     warm = max(1, round(_WARMUP * total))
+    return min((step + 1) / warm, (total - step) / max(1, total - warm))
 
-    def rate(step: int) -> float:
-        return min((step + 1) / warm, (total - step) / max(1, total - warm))
 
-    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate
 
 
 def _batches(places: Ints, size: int, rng: np.random.Generator) -> Iterator[Ints]:
@@ -333,7 +402,3 @@ def _quality(towers: TwoTowers, held: Held, pool: Ints) -> float:
     queries, items = embedded(towers.queries, held.queries), embedded(towers.items, pool)
     found = nearest(queries, items, _DEPTH, cosine=towers.cosine)
     return held.quality(Ranked(found.pointers, pool[found.items].astype(np.int32), found.scores))
-
-
-def _copied(towers: TwoTowers) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in towers.state_dict().items()}

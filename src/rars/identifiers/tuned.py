@@ -28,6 +28,7 @@ from rars.identifiers.sentences import SentenceTransformersEmbedder
 from rars.identifiers.towers import Lessons, tune
 from rars.places import cache_folder
 from rars.progress import SILENT, Tell
+from rars.unfinished import Unfinished
 
 KIND = "tuned embedder"
 _POOL = 3_000
@@ -61,22 +62,24 @@ def tuned_embedder(
         towers = SentenceEncoder.of(dataset, source, max_tokens=settings.max_tokens, device=device)
         towers.precision = settings.precision
         lessons = Lessons(drawn=True, hard=refused(dataset, seed))
-        with tell.stage("fine-tuning") as advance:
-            report = tune(
-                towers,
-                dataset,
-                settings,
-                held,
-                lessons=lessons,
-                pool=_POOL,
-                seed=seed,
-                advance=advance,
-            )
-        before, after = report["quality"][0], max(report["quality"])
-        tell.say(f"nDCG@100 on validation queries: {before:.1%} before, {after:.1%} after.")
-        with artifacts.writing(folder, kind=KIND) as draft:
-            towers.save(draft.folder)
-            draft.meta.update(report)
+        with Unfinished.of(KIND, folder.name, cache=cache) as kept:
+            with tell.stage("fine-tuning") as advance:
+                report = tune(
+                    towers,
+                    dataset,
+                    settings,
+                    held,
+                    lessons=lessons,
+                    pool=_POOL,
+                    seed=seed,
+                    kept=kept,
+                    advance=advance,
+                )
+            before, after = report["quality"][0], max(report["quality"])
+            tell.say(f"nDCG@100 on validation queries: {before:.1%} before, {after:.1%} after.")
+            with artifacts.writing(folder, kind=KIND) as draft:
+                towers.save(draft.folder)
+                draft.meta.update(report)
     return artifacts.opening(folder, kind=KIND, verify=False).folder / FOLDER
 
 

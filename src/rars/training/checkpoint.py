@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import safetensors.torch
 import torch
 from torch import nn
 
-from rars import artifacts, disk
+from rars import artifacts, disk, tensors
 from rars.errors import RarsError
 from rars.model.saving import check_finite
 
@@ -50,8 +48,8 @@ def save(
     check_finite(weights, f"step {at.step:,} is not kept")
     with artifacts.writing(path, kind=KIND) as draft:
         draft.meta.update(vars(at), source=source)
-        _write(draft.folder / "model.safetensors", weights)
-        _write(draft.folder / "optimizer.safetensors", _flat(optimizer))
+        tensors.write(draft.folder / "model.safetensors", weights)
+        tensors.write(draft.folder / "optimizer.safetensors", tensors.of_optimizer(optimizer))
     return path
 
 
@@ -83,14 +81,14 @@ def check_source(folder: Path, source: str) -> None:
 
 def load(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Put weights and optimiser state back."""
-    model.load_state_dict(safetensors.torch.load_file(path / "model.safetensors"))
-    _restore(optimizer, safetensors.torch.load_file(path / "optimizer.safetensors"))
+    model.load_state_dict(tensors.read(path / "model.safetensors"))
+    tensors.restore_optimizer(optimizer, tensors.read(path / "optimizer.safetensors"))
 
 
 def load_weights(path: Path, model: nn.Module) -> None:
     """Put the weights of a checked checkpoint back, and nothing else."""
     artifact = artifacts.opening(path, kind=KIND)
-    model.load_state_dict(safetensors.torch.load_file(artifact.folder / "model.safetensors"))
+    model.load_state_dict(tensors.read(artifact.folder / "model.safetensors"))
 
 
 def prune(folder: Path, kept: int) -> None:
@@ -98,28 +96,3 @@ def prune(folder: Path, kept: int) -> None:
     for path in sorted(folder.glob("step-*"))[:-kept]:
         disk.discard(path)
     disk.sweep(folder, "step-")
-
-
-def _write(path: Path, tensors: dict[str, torch.Tensor]) -> None:
-    safetensors.torch.save_file(
-        {n: t.detach().contiguous().cpu() for n, t in tensors.items()}, path
-    )
-
-
-def _flat(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """Optimiser state as named tensors: ``parameter-index.name``."""
-    state: dict[int, dict[str, Any]] = optimizer.state_dict()["state"]
-    return {
-        f"{index}.{name}": torch.as_tensor(value)
-        for index, values in state.items()
-        for name, value in values.items()
-    }
-
-
-def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
-    saved = optimizer.state_dict()
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for key, value in tensors.items():
-        index, name = key.split(".", 1)
-        state.setdefault(int(index), {})[name] = value
-    optimizer.load_state_dict(saved | {"state": state})

@@ -10,7 +10,6 @@ Queries and items go through the same weights. Vectors have length one; similari
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor, nn
 
+from rars import tensors
 from rars.arrays import Ints, Points, padded
 from rars.config import FitSettings, ModelSettings
 from rars.data import Dataset
@@ -38,6 +38,7 @@ from rars.model.saving import Ready
 from rars.progress import SILENT, Tell
 from rars.training.prepare import query_tokenizer
 from rars.tree import SidVocabulary
+from rars.unfinished import Unfinished
 
 _NOTHING = SidVocabulary((1,), (False,))
 """The model has no identifiers yet: one code that stands for nothing."""
@@ -59,11 +60,7 @@ class OwnEncoder:
     @cached_property
     def digest(self) -> str:
         """Changes whenever the same text would get another vector."""
-        found = hashlib.sha256()
-        for name, value in sorted(self.ready.model.state_dict().items()):
-            found.update(name.encode())
-            found.update(np.ascontiguousarray(value.cpu().numpy()).tobytes())
-        return found.hexdigest()
+        return tensors.digest(self.ready.model.state_dict())
 
     def embed(self, vectors: Points, texts: Sequence[str | None]) -> Points:
         """Vectors (n, width) of texts whose frozen vectors are (n, dim)."""
@@ -195,8 +192,13 @@ def learn(
     towers = OwnTowers(
         ready, place, (tokenizer.encode(texts), vectors), (tokenizer.encode(described), items)
     )
-    with tell.stage("encoder") as advance:
-        tune(towers, dataset, settings, held, seed=seed, advance=advance)
+    start = tensors.digest(towers.state_dict())
+    made_of = [dataset.digest, settings.model_dump(mode="json"), seed, start, name]
+    with (
+        Unfinished.of("own encoder", made_of, cache=cache) as kept,
+        tell.stage("encoder") as advance,
+    ):
+        tune(towers, dataset, settings, held, seed=seed, kept=kept, advance=advance)
     return OwnEncoder(ready)
 
 

@@ -9,7 +9,7 @@ from pydantic import NonNegativeInt
 
 from rars.baselines.dense import Dense, DenseSettings
 from rars.baselines.negatives import hard_negatives
-from rars.baselines.tuning import Tuning
+from rars.baselines.tuning import Tuning, unfinished
 from rars.config import Section
 from rars.data import Dataset
 from rars.identifiers.embed import cached_vectors
@@ -57,8 +57,11 @@ def _learn(
     towers.precision = settings.precision
     hard = hard_negatives(dataset, own.negatives, advance=advance) if own.negatives else None
     lessons = Lessons(own.drawn, hard)
-    report = tune(towers, dataset, settings, held, lessons=lessons, seed=seed, advance=advance)
-    towers.save(folder)
+    with unfinished(towers, dataset, settings, seed) as kept:
+        report = tune(
+            towers, dataset, settings, held, lessons=lessons, seed=seed, kept=kept, advance=advance
+        )
+        towers.save(folder)
     return report
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +15,7 @@ from rars.data.schema import ITEMS
 from rars.data.store import Columns
 from rars.errors import RarsError, RarsWarning
 from rars.identifiers import Identifiers
-from rars.search.evidence import Quantities
+from rars.search.evidence import Quantities, building
 from rars.search.evidence.quantities import Quantities as Shipped
 from rars.search.rehearsal import rehearse
 from rars.training import loop
@@ -96,3 +97,15 @@ def test_a_text_that_an_extractor_cannot_read_is_said_and_costs_nothing_else(mon
         RarsWarning, match=r"1 item was not read .* \(row 8: KeyError: '\+fl\.-oz'\)"
     ):
         rehearse(Dataset.of(ITEMS_OF, ASKED))
+
+
+def test_of_a_large_catalogue_whole_blocks_at_even_distances_are_read():
+    block = building.BLOCK
+    rows = building._spread(95 * block + 7, 10 * block)
+    assert rows[0] == 0
+    assert rows[-1] == 95 * block + 6
+    chosen, size = np.unique(rows // block, return_counts=True)
+    assert len(chosen) == 10
+    assert (size[:-1] == block).all()
+    assert np.diff(chosen).max() <= 11
+    assert building._spread(30, 10 * block).tolist() == list(range(30))

@@ -23,8 +23,10 @@ import numpy as np
 
 from rars.arrays import Doubles, Floats, Ints, Longs
 from rars.data import Dataset
+from rars.data.categories import path_codes
 from rars.errors import RarsError
 from rars.evaluation.tables import Block, Cell, Row, Table
+from rars.identifiers.categories import LEVELS
 from rars.tree import END, PrefixTree, Relevance, code_name, project
 from rars.tree.categories import NONE, CategoryTree
 from rars.tree.sorting import runs, stable_order
@@ -266,10 +268,10 @@ def _mean(tree: PrefixTree, depth: int, found: Doubles) -> float:
 
 def _categories(dataset: Dataset) -> tuple[CategoryTree | None, int]:
     """The catalogue's own categories and the first level that tells items apart; None without any."""
-    paths = dataset.items(["category"])["category"].to_pylist()
-    if not any(paths):
+    own = path_codes(dataset.items(["category"])["category"], LEVELS)
+    if own is None:
         return None, 0
-    made = CategoryTree.of_paths(paths)
+    made = CategoryTree.of_codes(*own)
     level = next((at for at, size in enumerate(made.sizes) if size > 1), None)
     return (None, 0) if level is None else (made, level)
 

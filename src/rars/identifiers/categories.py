@@ -7,12 +7,12 @@ number of levels, vectors and seed. Ignores how clusters are found (``hierarchic
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from rars.arrays import Points
 from rars.data import Dataset
+from rars.data.categories import path_codes
 from rars.identifiers.hierarchical import induce_categories
 from rars.tree.categories import CategoryTree
 
@@ -25,10 +25,9 @@ def catalogue_categories(
     dataset: Dataset, levels: int, vectors: Callable[[], Points], seed: int
 ) -> CategoryTree:
     """The first ``levels`` of every item's category path; if no item has one, clusters of ``vectors()``."""
-    paths: list[Any] = dataset.items(["category"])["category"].to_pylist()
-    if any(paths):
-        deepest = max(len(path or ()) for path in paths)  # a level that no item has teaches nothing
-        return CategoryTree.of_paths(paths, min(levels, deepest))
+    own = path_codes(dataset.items(["category"])["category"], levels)
+    if own is not None:
+        return CategoryTree.of_codes(*own)
     codes = np.asarray(induce_categories(vectors(), (BRANCHING,) * levels, seed=seed))
     # Of a few items nothing is left to divide after the first level.
     return CategoryTree.of_codes(codes[:, : max(1, int((codes >= 0).any(axis=0).sum()))])

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from rars.data import Dataset
+from rars.data.categories import path_codes
 from rars.data.schema import ITEMS
 from rars.errors import RarsError
 from rars.progress import Advance
@@ -44,9 +45,9 @@ def rehearse(
         store.rows_of(store.ids.slice(0, 1).to_pylist())
     with _column(dataset, "column category"):
         store.paths()
-        paths = store.table["category"].to_pylist()
-        if any(paths):
-            CategoryTree.of_paths(paths, min(levels, max(len(path or ()) for path in paths)))
+        own = path_codes(store.table["category"], levels)
+        if own is not None:
+            CategoryTree.of_codes(*own)
     if dataset.folder is not None:
         with _column(dataset, "column locale"):
             Locales.read(dataset.folder / ITEM_FILE)

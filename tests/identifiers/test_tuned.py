@@ -209,12 +209,24 @@ def test_fine_tuning_is_left_out_where_it_would_take_too_long(dataset, encoder, 
     assert not (tmp_path / "tuned").exists()
 
 
+def test_what_was_tuned_before_costs_the_embedding_that_is_left(dataset, encoder, tmp_path):
+    cache = tmp_path / "cache"
+    before = tuned.tuning_seconds(dataset, settings(encoder), cache=cache)
+    assert min(before) > 0
+    tuned.tuned_embedder(dataset, settings(encoder), cache=cache)
+    after = tuned.tuning_seconds(dataset, settings(encoder), cache=cache)
+    assert after.tuning == 0
+    assert after.embedding > 0
+    learned(dataset, encoder, cache)
+    assert tuned.tuning_seconds(dataset, settings(encoder), cache=cache) == (0, 0)
+
+
 def test_where_time_is_short_less_of_a_text_is_read(dataset, encoder, tmp_path, monkeypatch):
     asked = []
 
     def seconds(dataset, wanted, **rest):
         asked.append(wanted.tune.max_tokens)
-        return 10.0 * wanted.tune.max_tokens
+        return tuned.Seconds(8.0 * wanted.tune.max_tokens, 2.0 * wanted.tune.max_tokens)
 
     monkeypatch.setattr(tuned, "tuning_seconds", seconds)
     found = chosen_tuning(dataset, encoder, tmp_path, most=400.0)

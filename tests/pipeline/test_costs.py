@@ -9,6 +9,7 @@ from rars.identifiers import choosing, tuned
 from rars.pipeline import costs
 from rars.progress import SILENT
 from rars.scale import INLINE, cost
+from rars.scale.local import Local
 from tests.evaluation.worlds import make_dataset
 
 
@@ -46,14 +47,16 @@ def test_an_rqvae_of_ten_thousand_items_is_expected_to_take_minutes(dataset):
 def test_a_model_is_timed_on_a_few_texts(dataset, monkeypatch):
     """The bundled embedder's line over characters would be wrong by as much as models differ."""
     monkeypatch.setattr(choosing, "embedding_seconds", lambda *_: 900.0)
-    monkeypatch.setattr(tuned, "tuning_seconds", lambda *_: 5000.0)
+    monkeypatch.setattr(tuned, "tuning_seconds", lambda *_: tuned.Seconds(4100.0, 900.0))
     name = "identifiers.embedder=package:some_model"
 
-    def seconds(*changes):
+    def seconds(*changes, engine=INLINE):
         recipe = Recipe.resolve("practical", changes=list(changes))
         stages = costs.identifying(recipe)
-        return costs.say(stages, dataset, recipe, INLINE, SILENT)["seconds"]
+        return costs.say(stages, dataset, recipe, engine, SILENT)["seconds"]
 
     assert seconds() < 800
     assert 890 < seconds(name) < 1800
     assert 4990 < seconds(name, "identifiers.tune=true") < 5900
+    # Workers share the embedding alone.
+    assert 4290 < seconds(name, "identifiers.tune=true", engine=Local(4)) < 4990

@@ -272,7 +272,9 @@ def choose_tuning(
     for tokens in _TOKENS:
         tune = EmbedderTuning(max_tokens=tokens, precision=halves)
         wanted = settings.model_copy(update={"tune": tune})
-        needed = 0.0 if most is None else tuning_seconds(dataset, wanted, device=device)
+        needed = 0.0
+        if most is not None:
+            needed = sum(tuning_seconds(dataset, wanted, cache=cache, device=device))
         if most is None or needed <= most:
             break
     else:

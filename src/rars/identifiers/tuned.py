@@ -11,20 +11,20 @@ its batch and one that was judged irrelevant, where there is one.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rars import artifacts, disk, locks
+from rars import artifacts, disk, locks, replacing
 from rars.arrays import Ints
 from rars.config import IdentifierSettings
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers.choosing import seconds_a_text
+from rars.identifiers.choosing import embedding_seconds, seconds_a_text
 from rars.identifiers.embedders import embedder_kind, open_embedder
 from rars.identifiers.encoder_tuning import FOLDER, SentenceEncoder
 from rars.identifiers.fitting import learnable
-from rars.identifiers.sentences import SentenceTransformersEmbedder
+from rars.identifiers.sentences import PREFIX, SentenceTransformersEmbedder
 from rars.identifiers.towers import Lessons, tune
 from rars.places import cache_folder
 from rars.progress import SILENT, Tell
@@ -93,21 +93,27 @@ def _place(
     return (cache or cache_folder()) / "tuned" / disk.digest_json(made_of)[:32]
 
 
+class Seconds(NamedTuple):
+    """How long it takes to tune an embedder, and to embed the items with it then."""
+
+    tuning: float
+    embedding: float
+
+
 def tuning_seconds(
     dataset: Dataset,
     identifiers: IdentifierSettings,
     *,
     cache: Path | None = None,
     device: str = "cpu",
-) -> float:
-    """How long tuning would take, about, and embedding the items afterwards: a few texts say it.
-
-    Nothing where it was tuned before: the items were then most likely embedded too.
-    """
+) -> Seconds:
+    """What a tuned embedder would cost, about: a few texts say it. What is there already costs nothing."""
     settings = identifiers.tune
     assert settings is not None
-    if _place(dataset, identifiers, cache, device).exists():
-        return 0.0
+    known = _place(dataset, identifiers, cache, device)
+    if known.exists():
+        name = f"{PREFIX}{replacing.current(known) / FOLDER}"
+        return Seconds(0.0, embedding_seconds(dataset, name, cache=cache, device=device))
     _, source = embedder_kind(identifiers.embedder)
     cut = SentenceTransformersEmbedder(source, device, max_tokens=settings.max_tokens)
     pairs = settings.epochs * len(np.unique(dataset.positives("train")[0]))
@@ -115,7 +121,8 @@ def tuning_seconds(
     # Two items a query, forwards and (twice as long) backwards; validation before and after every epoch.
     texts = 2 * 3 * pairs + (1 + settings.epochs) * pool
     faster = _HALVES if settings.precision == "bf16" else 1.0
-    return seconds_a_text(dataset, cut) * (faster * texts + dataset.n_items)
+    each = seconds_a_text(dataset, cut)
+    return Seconds(each * faster * texts, each * dataset.n_items)
 
 
 def halves_are_fast() -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow.compute as pc
@@ -22,6 +22,9 @@ from rars.identifiers.texts import FIELDS, joined
 from rars.progress import Tell
 from rars.scale import Engine, cost
 from rars.scale.memory import peak, shown
+
+if TYPE_CHECKING:
+    from rars.identifiers import tuned
 
 CURVE = 2.0
 """Seconds of a loss curve for a thousand items, about."""
@@ -88,8 +91,10 @@ def say(
         if work[name]:
             held = work[name] * _AT_ONCE.get(name, dataset.n_items) / dataset.n_items
             stage = cost.stage(name, work[name], workers=engine.workers, at_once=held)
-            if name == "embed" and (seconds := _model_seconds(dataset, recipe)) is not None:
-                stage = replace(stage, seconds=seconds / slowness / engine.workers)
+            if name == "embed" and (model := _model_seconds(dataset, recipe)) is not None:
+                # Workers share the texts to embed; a model is tuned by one process.
+                seconds = model.tuning + model.embedding / engine.workers
+                stage = replace(stage, seconds=seconds / slowness)
             total += stage
     tell.say(total.sentence(slowness))
     return total.as_dict(slowness)
@@ -103,7 +108,7 @@ def identifying(recipe: Recipe) -> tuple[str, ...]:
     return (*(() if ready else ("embed",)), "fit", "cluster", "network", "assign")
 
 
-def _model_seconds(dataset: Dataset, recipe: Recipe) -> float | None:
+def _model_seconds(dataset: Dataset, recipe: Recipe) -> tuned.Seconds | None:
     """Seconds that a model takes to embed the items, and to be fine-tuned before; None of the bundled one.
 
     Models differ too much for a line over characters: a few texts are timed.
@@ -116,7 +121,7 @@ def _model_seconds(dataset: Dataset, recipe: Recipe) -> float | None:
 
     if settings.tune is not None:
         return tuned.tuning_seconds(dataset, settings)
-    return choosing.embedding_seconds(dataset, settings.embedder)
+    return tuned.Seconds(0.0, choosing.embedding_seconds(dataset, settings.embedder))
 
 
 def spent(expected: Mapping[str, Any] | None = None) -> dict[str, Any]:

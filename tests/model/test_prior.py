@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rars.model import prior, reached
 from rars.model.prior import PriorMeasure, SemanticPrior
 from rars.objectives import full_sid
 from rars.objectives.common import Context
@@ -130,10 +131,16 @@ def test_a_model_without_a_part_of_its_own_is_the_reconstruction_retriever(ragge
         assert (np.diff(found.scores[query][: len(paths)]) <= 0).all()
 
 
+@pytest.mark.parametrize("large", [False, True])
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("ragged", [False, True])
-def test_training_and_search_see_the_same_probabilities(ragged, local):
+def test_training_and_search_see_the_same_probabilities(ragged, local, large, monkeypatch):
     # The packed likelihood of all pairs is the sum of what an unpruned search gives their identifiers.
+    # In a large catalogue a batch asks for the shares of its own nodes, instead of a pass over all.
+    if large:
+        monkeypatch.setattr(prior, "LARGE", 0)
+        monkeypatch.setattr(PriorMeasure, "log_shares", None)
+        monkeypatch.setattr(reached, "RULED", 4)
     example = Example(ragged=ragged)
     model, _ = model_with_prior(example)
     measure = model.prior.measure(example.tree, example.vocabulary)
@@ -148,6 +155,7 @@ def test_training_and_search_see_the_same_probabilities(ragged, local):
             full_sid.FullSidSettings(per_token=False),
         ).sum
     inputs = (model, example.tree, example.vocabulary, begun(example, model))
+    monkeypatch.undo()
     wide = beam_search(*inputs, width=1000, guide=guided(example, model))
     exact = exact_search(*inputs, width=1000, guide=guided(example, model))
     np.testing.assert_array_equal(wide.leaves, exact.leaves)

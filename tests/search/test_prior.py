@@ -9,9 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rars.model.prior import OWN_PART_BESIDE
+from rars.identifiers import Identifiers
+from rars.model import prior
+from rars.model.prior import OWN_PART_BESIDE, PriorMeasure
 from rars.runs import Run
 from rars.search import catalog
+from rars.search.engine import Engine
 from rars.search.retriever import Retriever
 from rars.search.rules import plan
 from rars.search.tuning import choose_hybrid
@@ -28,8 +31,8 @@ def run(practical, tmp_path):
 def similarities(retriever, texts):
     """q . x of every item, by the definition: the reconstruction of its identifier."""
     _, projected = retriever.reader.encode(texts)
-    prior, slots = retriever.ready.model.prior, retriever.tree.identifiers(range(len(retriever)))
-    words = [prior.codewords(depth).numpy() for depth in range(retriever.tree.depth)]
+    own, slots = retriever.ready.model.prior, retriever.tree.identifiers(range(len(retriever)))
+    words = [own.codewords(depth).numpy() for depth in range(retriever.tree.depth)]
     items = sum(words[depth][slots[:, depth]] for depth in range(retriever.tree.depth))
     return projected.numpy() @ items.T
 
@@ -53,9 +56,21 @@ def test_an_untrained_model_ranks_by_reconstruction(practical):
 def test_how_much_prior_and_decoder_count_was_learned(practical, keep):
     changes = ("training.learning_rate=1e-12", "training.epochs=1", f"training.keep={keep}")
     run = make_run(practical.parent, f"run-{keep}", *changes, recipe="practical")
-    prior = Retriever.load(run).ready.model.prior
-    assert prior.own.tolist() != pytest.approx([OWN_PART_BESIDE] * len(prior.own))
-    assert prior.scales.tolist() != pytest.approx([1.0] * len(prior.scales))
+    learned = Retriever.load(run).ready.model.prior
+    assert learned.own.tolist() != pytest.approx([OWN_PART_BESIDE] * len(learned.own))
+    assert learned.scales.tolist() != pytest.approx([1.0] * len(learned.scales))
+
+
+def test_validation_in_a_large_catalogue_passes_over_nothing_and_finds_the_same(
+    practical, monkeypatch
+):
+    identifiers = Identifiers.load(practical / "identifiers")
+    engine = Engine.of(Retriever.load(practical).ready, identifiers)
+    wanted = engine.search(TEXTS, k=50)
+    monkeypatch.setattr(prior, "LARGE", 0)
+    monkeypatch.setattr(PriorMeasure, "log_shares", None)
+    found = engine.search(TEXTS, k=50)
+    assert [one.tolist() for one in found] == [one.tolist() for one in wanted]
 
 
 def test_beam_and_exact_search_agree(practical):

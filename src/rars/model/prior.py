@@ -36,6 +36,8 @@ from rars.tree.descent import code_terms
 NodeTerms = Sequence[Floats] | ReachedShares
 """What a prior gives nodes, ``terms[depth][query, node]``: a table of all, or worked out when asked for."""
 
+LARGE = 100_000
+"""Identifiers from which on a pass over all of them, for every query, costs more than what is asked about."""
 OWN_PART = 0.1
 """How much the decoder's own logits count at first."""
 OWN_PART_BESIDE = 0.35
@@ -131,6 +133,17 @@ class PriorMeasure:
             mass, share = self._contested[depth].divided(mass, self.tree.children[depth][:-1])
             shares.append(share)
         return tuple(shares[::-1])
+
+    @property
+    def large(self) -> bool:
+        """Whether shares are better worked out for the nodes that are asked about."""
+        return self.tree.n_leaves > LARGE
+
+    def shares(self, vectors: Floats) -> NodeTerms:
+        """Log p0(v|u,q), of all nodes or, in a large catalogue, of those that are asked about."""
+        if not self.large:
+            return self.log_shares(vectors)
+        return self.reached(vectors, np.ones((len(vectors), self.tree.depth)))
 
     @cached_property
     def _sample(self) -> Sample:

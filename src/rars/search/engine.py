@@ -73,6 +73,7 @@ class Engine:
         """The best identifiers of every text."""
         model = model or self.ready.model
         encoded, projected = self.reader.encode(texts, model=model)
+        reached = self.measure is not None and self.measure.large
         return beam_search(
             model,
             self.tree,
@@ -83,7 +84,7 @@ class Engine:
             guide=Guide(
                 normaliser=self.ready.architecture.normaliser,
                 score=self.score,
-                prior=prior_of_nodes(model, self.measure, projected),
+                prior=prior_of_nodes(model, self.measure, projected, reached=reached),
             ),
         )
 

@@ -28,7 +28,7 @@ import torch
 
 from rars.arrays import Bools, Floats, Ints, padded
 from rars.model.batch import Batch, Candidates, CategoryTargets, Refinement
-from rars.model.prior import PriorMeasure
+from rars.model.prior import NodeTerms, PriorMeasure
 from rars.tree import END, PrefixTree, Projection, Relevance, SidVocabulary, project
 from rars.tree.categories import NONE, CategoryTree
 
@@ -502,12 +502,12 @@ def _legal(
     return owner, child, slots
 
 
-def _prior(data: TrainingSet, queries: Ints) -> tuple[Floats, ...] | None:
-    """For each depth, (B, nodes) log p0(v|u,q) of every node; None unless the prior is projected."""
+def _prior(data: TrainingSet, queries: Ints) -> NodeTerms | None:
+    """For each depth, (B, nodes) log p0(v|u,q) of nodes; None unless the prior is projected."""
     if data.measure is None:
         return None
     assert data.projected is not None
-    return data.measure.log_shares(np.asarray(data.projected[queries]))
+    return data.measure.shares(np.asarray(data.projected[queries]))
 
 
 def _visibility(data: TrainingSet, n: int, packed: _Packed) -> tuple[torch.Tensor, torch.Tensor]:

@@ -44,6 +44,8 @@ _DECAY = 0.01
 _BLOCK = 256
 _POOL = 10_000
 """Items that validation queries are ranked among, of a larger catalogue."""
+READ = 3_000
+"""The same where a model reads them each time: ten thousand twice would take longer than learning."""
 _DEPTH = 100
 
 

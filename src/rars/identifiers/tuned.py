@@ -25,14 +25,12 @@ from rars.identifiers.embedders import embedder_kind, open_embedder
 from rars.identifiers.encoder_tuning import FOLDER, SentenceEncoder
 from rars.identifiers.fitting import learnable
 from rars.identifiers.sentences import PREFIX, SentenceTransformersEmbedder
-from rars.identifiers.towers import Lessons, tune
+from rars.identifiers.towers import READ, Lessons, tune
 from rars.places import cache_folder
 from rars.progress import SILENT, Tell
 from rars.unfinished import Unfinished
 
 KIND = "tuned embedder"
-_POOL = 3_000
-"""Items that validation queries are ranked among: reading ten thousand twice takes longer than learning."""
 _HALVES = 0.65
 """Time of bf16 against float32 where the processor knows it, about."""
 
@@ -70,7 +68,7 @@ def tuned_embedder(
                     settings,
                     held,
                     lessons=lessons,
-                    pool=_POOL,
+                    pool=READ,
                     seed=seed,
                     kept=kept,
                     advance=advance,
@@ -117,7 +115,7 @@ def tuning_seconds(
     _, source = embedder_kind(identifiers.embedder)
     cut = SentenceTransformersEmbedder(source, device, max_tokens=settings.max_tokens)
     pairs = settings.epochs * len(np.unique(dataset.positives("train")[0]))
-    pool = min(dataset.n_items, _POOL)
+    pool = min(dataset.n_items, READ)
     # Two items a query, forwards and (twice as long) backwards; validation before and after every epoch.
     texts = 2 * 3 * pairs + (1 + settings.epochs) * pool
     faster = _HALVES if settings.precision == "bf16" else 1.0

@@ -43,7 +43,7 @@ def _learn(
     advance: Advance | None = None,
 ) -> dict[str, Any]:
     from rars.identifiers.encoder_tuning import SentenceEncoder
-    from rars.identifiers.towers import Lessons, tune
+    from rars.identifiers.towers import READ, Lessons, tune
 
     own: EncoderSettings = settings.own
     towers = SentenceEncoder.of(
@@ -56,10 +56,17 @@ def _learn(
     )
     towers.precision = settings.precision
     hard = hard_negatives(dataset, own.negatives, advance=advance) if own.negatives else None
-    lessons = Lessons(own.drawn, hard)
     with unfinished(towers, dataset, settings, seed) as kept:
         report = tune(
-            towers, dataset, settings, held, lessons=lessons, seed=seed, kept=kept, advance=advance
+            towers,
+            dataset,
+            settings,
+            held,
+            lessons=Lessons(own.drawn, hard),
+            pool=READ,
+            seed=seed,
+            kept=kept,
+            advance=advance,
         )
         towers.save(folder)
     return report

@@ -46,7 +46,7 @@ def _learn(
     advance: Advance | None = None,
 ) -> dict[str, Any]:
     from rars.identifiers.latent_tuning import LatentEncoder, Weights
-    from rars.identifiers.towers import Lessons, tune
+    from rars.identifiers.towers import READ, Lessons, tune
 
     own: LaserSettings = settings.own
     weights = Weights(own.output, own.explicit, own.trajectory, own.trajectory_temperature)
@@ -55,10 +55,17 @@ def _learn(
     )
     towers.precision = settings.precision
     hard = hard_negatives(dataset, own.negatives, advance=advance) if own.negatives else None
-    lessons = Lessons(own.drawn, hard)
     with unfinished(towers, dataset, settings, seed) as kept:
         report = tune(
-            towers, dataset, settings, held, lessons=lessons, seed=seed, kept=kept, advance=advance
+            towers,
+            dataset,
+            settings,
+            held,
+            lessons=Lessons(own.drawn, hard),
+            pool=READ,
+            seed=seed,
+            kept=kept,
+            advance=advance,
         )
         towers.save(folder)
     return report

@@ -26,6 +26,7 @@ from rars.arrays import Doubles
 from rars.data import folder as folders
 from rars.data import importing, memory, schema, views
 from rars.data.digests import digest_array, digest_table
+from rars.data.ids import placed
 from rars.data.judgments import Ints, Judgments
 from rars.data.problems import Problems
 from rars.data.relevance import mass
@@ -403,8 +404,8 @@ def _split_indices(names: pa.ChunkedArray) -> npt.NDArray[np.int8]:
 def _positions(
     wanted: pa.ChunkedArray | pa.Array, known: pa.Array, source: Path
 ) -> npt.NDArray[np.int64]:
-    found = one(pc.index_in(wanted, known))
-    if found.null_count:
-        unknown = wanted.filter(pc.is_null(found))[0]
+    found = placed(wanted, known)
+    if (found < 0).any():
+        unknown = wanted[int(np.flatnonzero(found < 0)[0])]
         raise RarsError(f"{source} does not know the id {unknown.as_py()!r}.")
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return found

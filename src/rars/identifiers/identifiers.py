@@ -24,6 +24,7 @@ from rars import artifacts
 from rars.arrays import Codes, Floats
 from rars.config import IdentifierSettings, ModelSettings, checked, part
 from rars.data import Dataset
+from rars.data.ids import placed
 from rars.errors import RarsError
 from rars.identifiers.assigning import encoded
 from rars.identifiers.categories import LEVELS, catalogue_categories
@@ -380,9 +381,9 @@ def _shared(source: str, target: str) -> None:
 
 def _unique_ids(ids: Sequence[str], known: pa.Array) -> pa.Array:
     new = pa.array(list(ids), pa.string())
-    already = new.filter(pc.is_in(new, known))
+    already = np.flatnonzero(placed(new, known) >= 0)
     if len(already):
-        raise RarsError(f"Item {already[0].as_py()!r} has an identifier already.")
+        raise RarsError(f"Item {new[already[0]].as_py()!r} has an identifier already.")
     if len(pc.unique(new)) != len(new):
         raise RarsError("The new items name an id more than once.")
     return new

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from rars import artifacts, disk, locks, replacing
 from rars.arrays import Bools, Ints, Points
+from rars.data.ids import placed
 from rars.data.importing import read_ids, read_items
 from rars.data.problems import quoted
 from rars.data.rules import Named
@@ -245,7 +246,7 @@ def _ends(categories: CategoryTree) -> dict[str, Ints]:
 
 def _refuse_known(known: pa.Array) -> Callable[[Named, pa.StringArray], None]:
     def check(named: Named, ids: pa.StringArray) -> None:
-        again = pc.is_in(ids, known).to_numpy(zero_copy_only=False)
+        again = placed(ids, known) >= 0
         named.wrong(
             "id",
             again,
@@ -257,7 +258,7 @@ def _refuse_known(known: pa.Array) -> Callable[[Named, pa.StringArray], None]:
 
 def _refuse_unknown(known: pa.Array, end: str) -> Callable[[Named, pa.StringArray], None]:
     def check(named: Named, ids: pa.StringArray) -> None:
-        absent = ~pc.is_in(ids, known).to_numpy(zero_copy_only=False)
+        absent = placed(ids, known) < 0
         named.wrong(
             "id", absent, lambda record: f"there is no item {quoted(ids[record].as_py())} {end}"
         )

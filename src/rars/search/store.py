@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from rars.arrays import Bools, Ints
 from rars.artifacts import Artifact, Draft
+from rars.data.ids import placed
 from rars.data.schema import ITEMS
 from rars.data.store import Columns
 from rars.errors import RarsError
@@ -110,9 +111,7 @@ class ItemStore:
 
     def find(self, ids: Sequence[str]) -> Ints:
         """The catalogue row of each id, -1 where the catalogue lacks it."""
-        wanted = pa.array(list(ids), pa.string())
-        found = pc.fill_null(pc.index_in(wanted, self.ids), -1)
-        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+        return placed(pa.array(list(ids), pa.string()), self.ids)
 
     def take(self, rows: Ints) -> list[dict[str, Any]]:
         """The shown fields of some items."""

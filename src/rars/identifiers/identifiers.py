@@ -264,7 +264,7 @@ def learn_identifiers(
     elif settings.fit is not None:
         tell.say(f"The learner {settings.learner!r} reads no vectors: there is nothing to fit.")
     kept = Unfinished()
-    if not learner.needs_vectors or digest:  # vectors of a caller have no digest
+    if digest:  # vectors of a caller have none
         own = settings.model_dump(mode="json")
         made_of = [dataset.digest, own, digest, None if encoder is None else encoder.digest]
         kept = Unfinished.of(KIND, made_of, cache=cache)

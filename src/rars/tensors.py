@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors
 import safetensors.torch
 import torch
 
@@ -19,20 +20,41 @@ Named = Mapping[str, torch.Tensor]
 
 
 def write(path: Path, tensors: Named) -> None:
-    """One file of safetensors."""
-    safetensors.torch.save_file(
-        {name: value.detach().contiguous().cpu() for name, value in tensors.items()}, path
-    )
+    """One file of safetensors; a tensor of several names (tied weights) is written once."""
+    kept: dict[str, torch.Tensor] = {}
+    same: dict[str, str] = {}
+    for name, first in _firsts(tensors).items():
+        if name == first:
+            kept[name] = tensors[name].detach().contiguous().cpu()
+        else:
+            same[name] = first
+    safetensors.torch.save_file(kept, path, metadata=same or None)
 
 
 def read(path: Path) -> dict[str, torch.Tensor]:
-    """What ``write`` wrote."""
-    return safetensors.torch.load_file(path)
+    """What ``write`` wrote, under all its names."""
+    with safetensors.safe_open(path, "pt") as stream:
+        same: dict[str, str] = stream.metadata() or {}
+    found = safetensors.torch.load_file(path)
+    return found | {name: found[first] for name, first in same.items() if first in found}
 
 
 def copied(tensors: Named) -> dict[str, torch.Tensor]:
-    """As they are now, whatever becomes of them."""
-    return {name: value.detach().clone() for name, value in tensors.items()}
+    """As they are now, whatever becomes of them; what was one tensor stays one."""
+    made: dict[str, torch.Tensor] = {}
+    for name, first in _firsts(tensors).items():
+        made[name] = made[first] if first in made else tensors[name].detach().clone()
+    return made
+
+
+def _firsts(tensors: Named) -> dict[str, str]:
+    """For each name the first one of the same tensor: most often itself."""
+    seen: dict[tuple[object, ...], str] = {}
+    found = {}
+    for name, value in tensors.items():
+        place = (value.device, value.data_ptr(), value.shape, value.stride(), value.dtype)
+        found[name] = seen.setdefault(place, name) if value.numel() else name
+    return found
 
 
 def digest(tensors: Named) -> str:

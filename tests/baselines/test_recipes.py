@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from rars import pipeline
+from rars import pipeline, unfinished
 from rars.config import Recipe
 from rars.data import Dataset
 from rars.data.shop import make_shop
 from rars.errors import RarsError
+from rars.identifiers import towers
 from rars.pipeline.opening import open_system
 from tests.identifiers.language_models import language_model
 from tests.identifiers.sentence_models import sentence_model
@@ -54,7 +57,7 @@ def weights(tmp_path_factory, shop):
     language = language_model(home / "causal", words)
     made = dict.fromkeys(("dpr", "mpnet", "bge-m3"), encoder)
     made |= dict.fromkeys(("sentence-t5", "sentence-mt5"), f"sentence-transformers:{t5}")
-    return made | {"laser": f"latent:{language}"}
+    return made | {"laser": f"latent:{language}", "laser-t5": f"latent:{t5}"}
 
 
 def recipe(name, weights, *changes):
@@ -76,6 +79,36 @@ def test_a_dense_recipe_trains_and_answers(name, shop, weights, tmp_path):
     assert len(hits) == 5
     again = pipeline.train(shop, recipe(name, weights), tmp_path / "run")
     assert again.learned == trained.learned
+
+
+@pytest.mark.parametrize("name", ["dpr", "laser", "laser-t5"])
+def test_a_killed_tuning_goes_on_to_the_same_weights(name, shop, weights, tmp_path, monkeypatch):
+    """A T5's words are one table under three names."""
+    recipe_name = name.removesuffix("-t5")
+    changes = [*SHORT, f"dense.embedder={weights[name]}", "dense.batch=8", "dense.epochs=2"]
+    chosen = Recipe.resolve(recipe_name, changes=changes)
+    monkeypatch.setattr(unfinished, "SECONDS", 0.0)
+    monkeypatch.setattr(unfinished, "_SHARE", math.inf)
+    monkeypatch.setenv("RARS_CACHE", str(tmp_path / "one"))
+    whole = pipeline.train(shop, chosen, tmp_path / "whole")
+    monkeypatch.setenv("RARS_CACHE", str(tmp_path / "other"))
+    own, count = towers._step, [0]
+
+    def counted(*call):
+        count[0] += 1
+        if count[0] == 3:
+            raise KeyboardInterrupt
+        own(*call)
+
+    monkeypatch.setattr(towers, "_step", counted)
+    with pytest.raises(KeyboardInterrupt):
+        pipeline.train(shop, chosen, tmp_path / "run")
+    again = pipeline.train(shop, chosen, tmp_path / "run")
+    assert again.learned == whole.learned
+    files = [sorted((tmp_path / run / "model").rglob("*.safetensors")) for run in ("whole", "run")]
+    assert files[0]
+    for one, two in zip(*files, strict=True):
+        assert one.read_bytes() == two.read_bytes(), one.name
 
 
 def test_two_encoders_are_compared_with_others_and_fused(shop, weights, tmp_path):

@@ -1,8 +1,8 @@
 """What a tuning of a dense system is: a part of a recipe that learns into a folder and is opened from it.
 
-Owns: the shape of a tuning, and where one that takes long keeps its state. A tuning is one file, its settings
-stand in a table of its name (``[dense.encoder]``), and a line in ``rars.baselines.tunings.TUNINGS`` gives it
-a name. Ignores the tunings.
+Owns: the shape of a tuning, and training a model so that a kill costs a minute. A tuning is one file; its
+settings stand in a table of its name (``[dense.encoder]``), and a line in ``rars.baselines.tunings.TUNINGS``
+gives it a name. Ignores the tunings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from rars.unfinished import Unfinished
 
 if TYPE_CHECKING:  # the settings look tunings up
     from rars.baselines.dense import Dense, DenseSettings
-    from rars.identifiers.towers import Held, TwoTowers
+    from rars.identifiers.encoder_tuning import SentenceEncoder
+    from rars.identifiers.latent_tuning import LatentEncoder
+    from rars.identifiers.towers import Held, Lessons
 
 
 class Tune(Protocol):
@@ -74,12 +76,37 @@ class Tuning:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
-def unfinished(
-    towers: TwoTowers, dataset: Dataset, settings: DenseSettings, seed: int
-) -> Unfinished:
-    """Where a tuning that takes minutes keeps its state: named by the data, the settings and the weights."""
-    from rars import tensors  # brings torch
+def tuned(
+    towers: SentenceEncoder | LatentEncoder,
+    settings: DenseSettings,
+    dataset: Dataset,
+    folder: Path,
+    held: Held,
+    lessons: Lessons,
+    *,
+    seed: int = 0,
+    advance: Advance | None = None,
+) -> dict[str, Any]:
+    """Train a model and leave it in a folder; killed, the same call goes on where it stood.
+
+    Its state is kept under a digest of the data, the settings and the weights it starts from.
+    """
+    from rars import tensors  # these bring torch
+    from rars.identifiers.towers import READ, tune
 
     start = tensors.digest(towers.state_dict())
     made_of = [dataset.digest, settings.model_dump(mode="json"), seed, start]
-    return Unfinished.of("tuned system", made_of)
+    with Unfinished.of("tuned system", made_of) as kept:
+        report = tune(
+            towers,
+            dataset,
+            settings,
+            held,
+            lessons=lessons,
+            pool=READ,
+            seed=seed,
+            kept=kept,
+            advance=advance,
+        )
+        towers.save(folder)
+    return report

@@ -9,7 +9,7 @@ from pydantic import Field, NonNegativeInt, PositiveInt
 
 from rars.baselines.dense import Dense, DenseSettings
 from rars.baselines.negatives import hard_negatives
-from rars.baselines.tuning import Tuning, unfinished
+from rars.baselines.tuning import Tuning, tuned
 from rars.config import Section
 from rars.data import Dataset
 from rars.progress import Advance
@@ -46,7 +46,7 @@ def _learn(
     advance: Advance | None = None,
 ) -> dict[str, Any]:
     from rars.identifiers.latent_tuning import LatentEncoder, Weights
-    from rars.identifiers.towers import READ, Lessons, tune
+    from rars.identifiers.towers import Lessons
 
     own: LaserSettings = settings.own
     weights = Weights(own.output, own.explicit, own.trajectory, own.trajectory_temperature)
@@ -55,20 +55,8 @@ def _learn(
     )
     towers.precision = settings.precision
     hard = hard_negatives(dataset, own.negatives, advance=advance) if own.negatives else None
-    with unfinished(towers, dataset, settings, seed) as kept:
-        report = tune(
-            towers,
-            dataset,
-            settings,
-            held,
-            lessons=Lessons(own.drawn, hard),
-            pool=READ,
-            seed=seed,
-            kept=kept,
-            advance=advance,
-        )
-        towers.save(folder)
-    return report
+    lessons = Lessons(own.drawn, hard)
+    return tuned(towers, settings, dataset, folder, held, lessons, seed=seed, advance=advance)
 
 
 def _open(

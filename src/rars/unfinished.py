@@ -69,10 +69,8 @@ class Unfinished(AbstractContextManager["Unfinished"]):
         return cls(folder, SECONDS if seconds is None else seconds)
 
     def __enter__(self) -> Self:
-        if os.environ.get("RANK", "0") != "0":
-            self.folder = (
-                None  # of several processes that work together, the first one keeps the state
-            )
+        if os.environ.get("RANK", "0") != "0":  # of several that work together the first keeps it
+            self.folder = None
         if self.folder is not None:
             try:
                 self._stack.enter_context(locks.held(self.folder))

@@ -2,7 +2,8 @@
 
 Owns: everything of index construction that can fail on the data alone: words and attribute keys of the
 texts (of a very large catalogue, of blocks at even distances), the shown fields, category paths, locales.
-Nothing is kept; a problem is one sentence before the first step of training and not after the last. Ignores the model and the identifiers, which do not exist yet.
+Nothing is kept; a problem is one sentence before the first step of training and not after the last.
+Ignores the model and the identifiers, which do not exist yet.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ def run(items: int, home: Path) -> None:
     steps = _Steps(home)
     if not model.exists():
         save_model(model)
-    steps.rars("make the shop", "data", "shop", shop, "--size", items)
+    if not shop.exists():  # a second run begins behind it
+        steps.rars("make the shop", "data", "shop", shop, "--size", items)
     vectors = home / "vectors.npy"
     if not vectors.exists():
         draw_vectors(vectors, shop / "items.parquet")

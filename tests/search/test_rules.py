@@ -13,7 +13,7 @@ from rars.search import weights
 from rars.search.evidence import Evidence
 from rars.search.evidence.parts import EVIDENCE, AskedOf, EvidencePart, weigh
 from rars.search.retriever import Retriever
-from rars.search.rules import RULES, HybridSettings, Rule, RulePart, plan
+from rars.search.rules import PARTS, RULES, HybridSettings, Rule, RulePart, plan
 from rars.systems import Query
 
 TEXT = "black bottle 0.75 l"
@@ -118,8 +118,32 @@ def test_a_toy_rule_with_a_toy_evidence_needs_two_lines(run, monkeypatch):
     assert weak.search(TEXT, 1)[0].score < hit.score
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_hybrid_without_a_part_is_hybrid_with_that_weight_at_nothing(run, part):
+    retriever = changed(run, "search.rule=hybrid", "search.hybrid.neighbours=0.5")
+    less = {"weight": 1e9} if part == "model" else {part: 0.0}
+    other = replace(retriever, hybrid=retriever.hybrid.model_copy(update=less))
+    found = retriever.search(TEXT, 20, rule=f"hybrid-{part}")
+    assert [(hit.item_id, hit.score) for hit in found] == [
+        (hit.item_id, hit.score) for hit in other.search(TEXT, 20, rule="hybrid")
+    ]
+    assert retriever.facts(f"hybrid-{part}")["search"]["hybrid"] == retriever.hybrid.model_dump()
+
+
+def test_without_the_model_evidence_alone_decides(run):
+    retriever = changed(run, "search.rule=hybrid")
+    hits = retriever.search(TEXT, 20, rule="hybrid-model", explain=True)
+    evidence = [sum(step.evidence for step in hit.explanation.steps) for hit in hits]
+    model = [sum(step.model for step in hit.explanation.steps) for hit in hits]
+    assert len(set(evidence)) > 1
+    assert evidence == sorted(evidence, reverse=True)
+    assert model != sorted(model, reverse=True)
+
+
 def test_names_nobody_knows_are_one_sentence(retriever):
-    with pytest.raises(RarsError, match="is none of ar, all, hybrid or a pattern"):
+    with pytest.raises(
+        RarsError, match="is none of ar, all, hybrid, hybrid-bm25 or .* or a pattern"
+    ):
         plan("best", 3)
     asked = AskedOf(retriever.index.evidence, None, [TEXT], [None])
     with pytest.raises(

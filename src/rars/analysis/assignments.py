@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from rars.arrays import Bools, Ints, Longs
 from rars.data import Dataset
-from rars.errors import RarsError
 from rars.tree import PrefixTree
 
 if TYPE_CHECKING:
@@ -27,13 +26,9 @@ States = npt.NDArray[np.uint64]
 
 
 def kernels() -> ModuleType:
-    """The compiled loops, or one sentence about what is missing."""
-    try:
-        from rars.analysis import kernels as found
-    except ModuleNotFoundError as error:
-        if error.name != "numba":
-            raise
-        raise RarsError("This study needs numba: pip install 'rars[analysis]'.") from error
+    """The compiled loops: whoever asks first waits for numba to load."""
+    from rars.analysis import kernels as found
+
     return found
 
 

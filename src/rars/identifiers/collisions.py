@@ -183,7 +183,8 @@ def _spread(costs: Distances, taken: Bools, epsilon: float) -> Codes:
     """Last codes (g, members) for costs (g, members, K) and ``taken`` (g, K), by one balanced assignment."""
     import torch
 
-    from rars.identifiers.sinkhorn import sinkhorn
+    from rars.identifiers.scaling import scale  # compiled where it is used first
+    from rars.identifiers.sinkhorn import kernel_of
 
     members = costs.shape[1]
     costs = np.where(taken[:, None, :], np.inf, costs)
@@ -195,14 +196,10 @@ def _spread(costs: Distances, taken: Bools, epsilon: float) -> Codes:
     rows = np.ones((len(costs), members + 1))
     rows[:, -1] = np.maximum(free * each - members, 0)
     columns = np.where(taken, 0.0, each[:, None])
-    plan = sinkhorn(
-        torch.from_numpy(np.concatenate([costs, idle], axis=1)),
-        epsilon=epsilon,
-        rows=torch.from_numpy(rows),
-        columns=torch.from_numpy(columns),
-    )
+    plan = kernel_of(torch.from_numpy(np.concatenate([costs, idle], axis=1)), epsilon).numpy()
+    scale(plan, rows, columns)
     # A plan may split a code between two items: in turn, each takes its best that is still free.
-    likely = plan[:, :-1].reshape(-1, costs.shape[2]).numpy()
+    likely = plan[:, :-1].reshape(-1, costs.shape[2])
     groups = np.repeat(np.arange(len(costs)), members)
     chosen = placement.in_turn(groups, -likely, taken.astype(np.int64), limit=1, full="nearest")
     return chosen.reshape(len(costs), members)

@@ -10,14 +10,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_TINY = 1e-300
+ITERATIONS = 50
+TINY = 1e-300
+"""The least that is divided by."""
 
 
 def sinkhorn(
     distances: Tensor,
     *,
     epsilon: float = 0.003,
-    iterations: int = 50,
+    iterations: int = ITERATIONS,
     rows: Tensor | None = None,
     columns: Tensor | None = None,
 ) -> Tensor:
@@ -30,16 +32,21 @@ def sinkhorn(
     >>> plan.sum(1).tolist(), plan.argmax(1).tolist()
     ([0.5, 0.5], [0, 1])
     """
-    kernel = torch.exp(-centred(distances) / epsilon)
+    kernel = kernel_of(distances, epsilon)
     *_, n, k = kernel.shape
     rows = torch.full_like(kernel[..., 0], 1 / n) if rows is None else rows
     columns = torch.full_like(kernel[..., 0, :], 1 / k) if columns is None else columns
     u = torch.ones_like(kernel[..., 0])
     v = torch.ones_like(kernel[..., 0, :])
     for _ in range(iterations):
-        v = columns / _times(kernel.mT, u).clamp_min(_TINY)
-        u = rows / _times(kernel, v).clamp_min(_TINY)
+        v = columns / _times(kernel.mT, u).clamp_min(TINY)
+        u = rows / _times(kernel, v).clamp_min(TINY)
     return u[..., None] * kernel * v[..., None, :]
+
+
+def kernel_of(distances: Tensor, epsilon: float) -> Tensor:
+    """K, (..., n, k) in float64: the plan before it is scaled."""
+    return torch.exp(-centred(distances) / epsilon)
 
 
 def centred(distances: Tensor) -> Tensor:

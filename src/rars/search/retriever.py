@@ -45,7 +45,7 @@ from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
 from rars.search.restrictions import Narrow, kept
 from rars.search.router import Named, Router
 from rars.search.routing import Matching
-from rars.search.rules import RULES, HybridSettings, Rule, plan
+from rars.search.rules import RULES, HybridSettings, Rule, owner_of, plan
 from rars.search.store import ItemStore
 from rars.systems import Answer, Categories, Hits, Query, check_k, checked, listed, search_many
 from rars.tree import PrefixTree
@@ -221,7 +221,7 @@ class Retriever:
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """The recipe's own rule, then the others; patterns such as ``0110`` are rules too."""
+        """The recipe's own rule, then the others; patterns such as ``0110`` and ``hybrid-dense`` too."""
         own = self.settings.rule
         return (own, *(name for name in RULES if name != own))
 
@@ -235,7 +235,7 @@ class Retriever:
     def facts(self, rule: str | None = None) -> dict[str, Any]:
         """Digests of model and identifiers, the version, and the settings that the rule reads."""
         name = self.rules[0] if rule is None else rule
-        own = name if name in RULES else "all"
+        own = owner_of(name)
         search = {key: getattr(self.settings, key) for key in ("width", "categories", "score")}
         search |= {"candidates": self._looks_at} if self._reaches else {}
         search |= {"reach": self.near.reach} if self.near is not None else {}
@@ -288,7 +288,7 @@ class Retriever:
     ) -> Hits:
         """The best ``k`` items of a text; fewer where fewer exist. What is None is as the recipe says.
 
-        ``rule``        ``ar``, ``all``, ``hybrid`` or a pattern of 0 and 1, one for each code
+        ``rule``        ``ar``, ``all``, ``hybrid``, ``hybrid-PART`` or a pattern such as ``0110``
         ``categories``  how many of the model's categories to search; ``all`` for the whole catalogue;
                         ``auto``: 3 as in the paper, but for ``hybrid`` everything
         ``category``    search this category of the catalogue alone (and whatever is below it)

@@ -12,6 +12,7 @@ all        the paper's compatibility f at every depth (1111), lambda_comp = 2
 0110       f at the depths marked 1, with the settings of ``all``
 hybrid     BM25, dense similarity, f and judged neighbours in one weighted sum, weights chosen on
            validation queries
+hybrid-X   the same without one of its parts (``PARTS``), the other weights as they are: what it brings
 =========  ========================================================================================
 """
 
@@ -100,6 +101,12 @@ class HybridSettings(Section):
     """True: a prefix is scored by the best item below it, once; False: maxima of all depths are added up."""
 
 
+PARTS = ("bm25", "dense", "paper", "neighbours", "prior", "model")
+"""What ``hybrid`` can be asked to leave out; ``model`` is all that its log-probability says."""
+_ALONE = 1e9
+"""A weight of evidence beside which the model only tells equal sums apart; scores are doubles."""
+
+
 def _ar(settings: NoSettings, depth: int) -> Rule:
     return Rule("ar", (False,) * depth)
 
@@ -134,28 +141,51 @@ RULES: dict[str, RulePart] = {
 """Every rule by its name."""
 
 
+def owner_of(name: str) -> str:
+    """The rule of the table whose settings a name or a pattern reads.
+
+    >>> owner_of("hybrid-dense"), owner_of("0110"), owner_of("ar")
+    ('hybrid', 'all', 'ar')
+    """
+    if name in RULES:
+        return name
+    return "hybrid" if _left_out(name) else "all"
+
+
 def plan(name: str, depth: int, settings: Mapping[str, Section] | None = None) -> Rule:
     """The rule of a name or a pattern; ``settings`` by rule, the defaults where one has none.
 
     >>> plan("0110", 4).mask, plan("all", 2).mask
     ((False, True, True, False), (True, True))
+    >>> plan("hybrid-dense", 2).evidence["dense"]
+    0.0
     """
-    pattern = name not in RULES
-    if pattern:
+    own = owner_of(name)
+    if name not in RULES and own == "all":
         _check_pattern(name, depth)
-    part = RULES["all" if pattern else name]
-    given = (settings or {}).get("all" if pattern else name)
-    made = part.plan(part.settings() if given is None else given, depth)
-    if not pattern:
-        return made
-    return replace(made, name=name, mask=tuple(digit == "1" for digit in name))
+    part = RULES[own]
+    given: Any = (settings or {}).get(own)
+    given = part.settings() if given is None else given
+    if name in RULES:
+        return part.plan(given, depth)
+    if own == "all":
+        return replace(part.plan(given, depth), name=name, mask=tuple(one == "1" for one in name))
+    left = _left_out(name)
+    less = {"weight": _ALONE} if left == "model" else {left: 0.0}
+    return replace(part.plan(given.model_copy(update=less), depth), name=name)
+
+
+def _left_out(name: str) -> str:
+    """The part that a name such as ``hybrid-dense`` takes from ``hybrid``, or nothing."""
+    rule, _, left = name.partition("-")
+    return left if rule == "hybrid" and left in PARTS else ""
 
 
 def _check_pattern(name: str, depth: int) -> None:
     if not name or set(name) - {"0", "1"}:
         raise RarsError(
-            f"--rule {name!r} is none of {', '.join(RULES)} or a pattern of 0 and 1 such as "
-            f"{'01' * depth:.{depth}}."
+            f"--rule {name!r} is none of {', '.join(RULES)}, hybrid-{' or hybrid-'.join(PARTS)} or a "
+            f"pattern of 0 and 1 such as {'01' * depth:.{depth}}."
         )
     if len(name) != depth:
         raise RarsError(

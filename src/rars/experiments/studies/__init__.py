@@ -18,6 +18,7 @@ from rars.experiments.studies import (
     masks,
     nq320k,
     objectives,
+    parts,
     positives,
     practical,
     regime,
@@ -43,6 +44,7 @@ STUDIES: dict[str, Study] = {
     "regime": regime.STUDY,
     "practical": practical.STUDY,
     "rivals": rivals.STUDY,
+    "parts": parts.STUDY,
     "demo": demo.STUDY,
 }
 """In the order in which a reader of the paper meets them; those from ``learning-rate`` on are not in it."""

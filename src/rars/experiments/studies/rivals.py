@@ -33,9 +33,14 @@ def conditions(setting: Setting) -> list[Condition]:
     """The rows asked for; of the practical recipe, with weights of its own choosing."""
     made = [_rival(setting, name) for name in RIVALS if setting.asked(name)]
     if setting.asked(OWN):
-        recipe = setting.recipe(OWN, "search.tune=true", rate_of=None)
-        made.append(Condition(OWN, OWN, recipe, tuple(RULES)))
+        made.append(practical(setting))
     return made
+
+
+def practical(setting: Setting) -> Condition:
+    """The practical recipe, with weights of its own choosing."""
+    recipe = setting.recipe(OWN, "search.tune=true", rate_of=None)
+    return Condition(OWN, OWN, recipe, tuple(RULES))
 
 
 def _rival(setting: Setting, name: str) -> Condition:

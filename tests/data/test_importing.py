@@ -149,10 +149,26 @@ def test_queries_without_a_split_are_divided_by_their_id(tmp_path: Path) -> None
     assert 60 <= len(tested) <= 120
     assert tested.max() < 300, "a query nobody judged cannot be tested on"
     train = np.sort(np.concatenate([dataset.queries_in("train"), dataset.queries_in("validation")]))
-    held = held_out(dataset.query_ids.take(pa.array(train)).to_pylist())
+    judged = int((train < 300).sum())
+    held = held_out(dataset.query_ids.take(pa.array(train)).to_pylist(), 40 / judged)
     assert train[held].tolist() == dataset.queries_in("validation").tolist()
     again = many_queries(tmp_path / "again", 0.3)
     assert again.split.tolist() == dataset.split.tolist()
+
+
+def test_few_judged_queries_leave_enough_to_choose_on(tmp_path: Path) -> None:
+    """Weights fitted on the 5 % of a hundred queries are fitted on nothing; thousands keep their 5 %."""
+
+    def held(judged: int) -> int:
+        judgments = [{"query_id": f"q{n}", "item_id": "i1", "label": "E"} for n in range(judged)]
+        queries = [{"id": f"q{n}", "text": "lamp", "split": "train"} for n in range(judged)]
+        paths = samples.write_all(tmp_path / f"in{judged}", queries=queries, judgments=judgments)
+        import_tables(tmp_path / f"out{judged}", Tables(**paths))
+        return len(Dataset.load(tmp_path / f"out{judged}").queries_in("validation"))
+
+    assert 15 <= held(100) <= 35
+    assert 25 <= held(400) <= 55
+    assert 120 <= held(3000) <= 180
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, 0), (1.0, 300)])
@@ -163,7 +179,8 @@ def test_all_or_none_can_be_tested(tmp_path: Path, share: float, expected: int) 
 def test_a_given_split_is_kept(tmp_path: Path) -> None:
     dataset = many_queries(tmp_path, 1.0, split="Train")
     assert len(dataset.queries_in("test")) == 0
-    assert len(dataset.queries_in("validation")) == held_out(dataset.query_ids.to_pylist()).sum()
+    held = held_out(dataset.query_ids.to_pylist(), 40 / 300)
+    assert len(dataset.queries_in("validation")) == held.sum()
 
 
 @pytest.mark.parametrize(

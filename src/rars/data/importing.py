@@ -24,7 +24,7 @@ from rars.data.folder import SLICE, refuse_foreign, write_tables, writing_datase
 from rars.data.judgments import Judgments
 from rars.data.problems import Problems
 from rars.data.rules import Named, one
-from rars.data.splits import held_out, with_validation
+from rars.data.splits import held_out, validating, with_validation
 from rars.data.tables import Meter, Source, existing, file_format, read_source
 from rars.errors import RarsError, expected
 from rars.progress import Advance
@@ -383,15 +383,16 @@ def _positions(found: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def _with_splits(queries: pa.Table, judgments: Judgments, test_share: float) -> pa.Table:
-    """Judged queries are divided by a hash of their id unless the file says how; 5 % validate."""
+    """Judged queries are divided by a hash of their id unless the file says how; 5 % or more validate."""
     ids = queries["id"].to_pylist()
+    judged = np.zeros(len(ids), dtype=bool)
+    judged[judgments.query] = True
     if "split" in queries.column_names:
         split = queries["split"].to_pylist()
     else:
-        judged = np.zeros(len(ids), dtype=bool)
-        judged[judgments.query] = True
         tested = judged & held_out([f"test:{i}" for i in ids], test_share)
         split = ["test" if out else "train" for out in tested]
-    column = pa.array(with_validation(ids, split), pa.string())
+    learned_from = int((judged & (np.array(split) == "train")).sum())
+    column = pa.array(with_validation(ids, split, validating(learned_from)), pa.string())
     rest = queries.drop_columns(["split"]) if "split" in queries.column_names else queries
     return rest.append_column("split", column)

@@ -1,7 +1,8 @@
 """Which training queries are held out for choices: 5 %, by a fixed hash of the query id.
 
-Owns: the hash. The held-out set depends on nothing but the ids, so it is the same on every machine, for
-every seed, and does not change when other queries are added.
+Owns: the hash. The held-out set depends on nothing but the ids and the share, so it is the same on every
+machine, for every seed, and does not change when other queries are added. Where few queries are judged a
+greater share is held out: five queries choose nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 
-def held_out(ids: Sequence[str], share: float = 0.05) -> npt.NDArray[np.bool_]:
+SHARE, MOST = 0.05, 0.25
+"""Of the training queries: as usual, and where few are judged."""
+ENOUGH = 40
+"""Validation queries that a small catalogue should have, about."""
+
+
+def validating(judged: int) -> float:
+    """The share that is held out of so many judged training queries.
+
+    >>> validating(20_000), validating(400), validating(100)
+    (0.05, 0.1, 0.25)
+    """
+    return max(SHARE, min(MOST, ENOUGH / max(judged, 1)))
+
+
+def held_out(ids: Sequence[str], share: float = SHARE) -> npt.NDArray[np.bool_]:
     """Mark the queries that belong to validation.
 
     >>> held_out(["q1", "q2", "q3"], share=1.0).all()
@@ -26,7 +42,7 @@ def held_out(ids: Sequence[str], share: float = 0.05) -> npt.NDArray[np.bool_]:
     return values < share
 
 
-def with_validation(ids: Sequence[str], split: Sequence[str], share: float = 0.05) -> list[str]:
+def with_validation(ids: Sequence[str], split: Sequence[str], share: float = SHARE) -> list[str]:
     """Move the held-out share of ``train`` to ``validation``; leave a given validation split alone.
 
     >>> with_validation(["a", "b"], ["train", "validation"], share=1.0)

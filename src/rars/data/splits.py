@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-
 SHARE, MOST = 0.05, 0.25
 """Of the training queries: as usual, and where few are judged."""
 ENOUGH = 40

@@ -60,3 +60,17 @@ def test_a_model_is_timed_on_a_few_texts(dataset, monkeypatch):
     assert 4990 < seconds(name, "identifiers.tune=true") < 5900
     # Workers share the embedding alone.
     assert 4290 < seconds(name, "identifiers.tune=true", engine=Local(4)) < 4990
+
+
+def test_vectors_take_disk_by_items_and_none_where_they_are_there(dataset, monkeypatch):
+    """A long text has no longer vector; what a model embedded before is not written again."""
+
+    def disk(*changes):
+        recipe = Recipe.resolve("practical", changes=list(changes))
+        return costs.say(("embed",), dataset, recipe, INLINE, SILENT)["disk"]
+
+    assert disk() == dataset.n_items * 512 * 4
+    monkeypatch.setattr(choosing, "embedding_seconds", lambda *_: 900.0)
+    assert disk("identifiers.embedder=package:some_model") == dataset.n_items * 512 * 4
+    monkeypatch.setattr(choosing, "embedding_seconds", lambda *_: 0.0)
+    assert disk("identifiers.embedder=package:some_model") == 0

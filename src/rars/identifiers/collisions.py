@@ -85,22 +85,29 @@ def repair(
     In each round every colliding group is assigned at once: an item needs one code, a code takes one
     item, codes that other items hold take none, and codes left over cost nothing. Two groups of one
     prefix may choose the same code; the next round separates them. A prefix is done when a round leaves
-    it no better. ``crowd`` and ``active`` are (prefixes,).
+    it no better, and then has no say in what follows: ``rows`` are the items of the others. ``crowd`` and
+    ``active`` are (prefixes,).
     """
-    parents = grouped(row_keys(codes[:, :-1])).member
-    crowd = _crowd(codes, parents)
+    codes = codes.copy()
+    rows = np.arange(len(codes))
+    prefixes = grouped(row_keys(codes[:, :-1]))
+    parents, count = prefixes.member, len(prefixes.counts)
+    crowd = _crowd(codes, parents, count)
     active = crowd > 0
     for _ in range(rounds):
-        following = codes.copy()
-        for members, taken in _colliding(codes, parents, active, distances_of):
-            costs = distances_of(members.ravel()).reshape(*members.shape, -1)
+        kept = active[parents]
+        rows, parents = rows[kept], parents[kept]
+        following = codes[rows]
+        for members, taken in _colliding(codes[rows], parents, distances_of):
+            costs = distances_of(rows[members].ravel()).reshape(*members.shape, -1)
             following[members, -1] = _spread(costs, taken, epsilon)
-        left = _crowd(following, parents)
-        better = left < crowd
+        left = _crowd(following, parents, count)
+        better = active & (left < crowd)
         if not better.any():
             break
-        codes = np.where(better[parents, None], following, codes)
-        crowd = np.minimum(left, crowd)
+        settled = better[parents]
+        codes[rows[settled]] = following[settled]
+        crowd = np.where(better, left, crowd)
         active = better & (crowd > 0)
     return codes
 
@@ -137,25 +144,25 @@ def _own_distances(codes: Codes, rows: Longs, distances_of: DistancesOf) -> Dist
     return np.concatenate(own)
 
 
-def _crowd(codes: Codes, parents: Longs) -> Longs:
+def _crowd(codes: Codes, parents: Longs, prefixes: int) -> Longs:
     """(prefixes,): how many items of each prefix share their identifier with another."""
     groups = grouped(row_keys(codes))
     shares = groups.counts[groups.member] > 1
-    return np.bincount(parents[shares], minlength=int(parents.max(initial=-1)) + 1)
+    return np.bincount(parents[shares], minlength=prefixes)
 
 
 def _colliding(
-    codes: Codes, parents: Longs, active: Bools, distances_of: DistancesOf
+    codes: Codes, parents: Longs, distances_of: DistancesOf
 ) -> Iterator[tuple[Longs, Bools]]:
-    """Groups of items that share an identifier, under prefixes that are ``active``; equal sizes together.
+    """Groups of items that share an identifier; equal sizes together.
 
-    Yields (g, members) rows of the catalogue, and (g, K) which last codes others hold under their prefix.
+    Yields (g, members) rows of ``codes``, and (g, K) which last codes others hold under their prefix.
     """
     groups = grouped(row_keys(codes))
     width = _width(distances_of)
     first = groups.order[groups.starts]
     above, lasts = parents[first], codes[first, -1]  # ascending, as the groups are
-    collides = (groups.counts > 1) & active[above]
+    collides = groups.counts > 1
     for count in np.unique(groups.counts[collides]):
         same = np.flatnonzero(collides & (groups.counts == count))
         for part in np.array_split(same, 1 + len(same) * int(count) * width // _CELLS):

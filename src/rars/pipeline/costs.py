@@ -40,6 +40,8 @@ _AT_ONCE = {"embed": 16_384, "assign": 100_000, "index": 50_000}
 """Items of a stage that are in memory together, however many there are."""
 _WIDTH = 512
 """Of a sentence vector, about."""
+_FLOAT = 4
+"""Bytes of a number in the cache."""
 _SAMPLE = 2_000
 """Items whose texts say how long texts are."""
 
@@ -91,10 +93,14 @@ def say(
         if work[name]:
             held = work[name] * _AT_ONCE.get(name, dataset.n_items) / dataset.n_items
             stage = cost.stage(name, work[name], workers=engine.workers, at_once=held)
-            if name == "embed" and (model := _model_seconds(dataset, recipe)) is not None:
-                # Workers share the texts to embed; a model is tuned by one process.
-                seconds = model.tuning + model.embedding / engine.workers
-                stage = replace(stage, seconds=seconds / slowness)
+            if name == "embed":
+                # A vector is as long of a short text as of a long one.
+                stage = replace(stage, disk=dataset.n_items * _WIDTH * _FLOAT)
+                if (model := _model_seconds(dataset, recipe)) is not None:
+                    # Workers share the texts to embed; a model is tuned by one process.
+                    seconds = model.tuning + model.embedding / engine.workers
+                    disk = stage.disk if model.embedding else 0.0
+                    stage = replace(stage, seconds=seconds / slowness, disk=disk)
             total += stage
     tell.say(total.sentence(slowness))
     return total.as_dict(slowness)

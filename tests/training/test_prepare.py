@@ -12,7 +12,7 @@ from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.identifiers import item_texts
 from rars.pipeline.identification import identify
-from rars.training.prepare import prepare
+from rars.training.prepare import prepare, query_tokenizer
 from rars.training.sampler import batches
 
 SMALL = ("model.vocabulary=400", "identifiers.sizes=[16, 16, 16]")
@@ -70,6 +70,20 @@ def test_every_item_text_is_a_query_whose_only_answer_is_the_items_own_identifie
         assert leaves == indexed.tree.leaves_of([item]).tolist()
         assert masses == pytest.approx([1.0])
         np.testing.assert_array_equal(indexed.data.tokens[start + item], tokens[item])
+
+
+def test_sub_words_are_learned_from_titles_all_over_a_large_catalogue(shop, monkeypatch):
+    """All titles of a catalogue; of one with more than are read, items from its first to its last part."""
+    learned = []
+    monkeypatch.setattr(
+        "rars.training.prepare.train_tokenizer", lambda texts, *_: learned.append(list(texts))
+    )
+    titles = shop.items(["title"])["title"].to_pylist()
+    query_tokenizer(shop, recipe_of().model, ["asked"])
+    assert learned.pop() == [*titles, "asked"]
+    monkeypatch.setattr("rars.training.prepare._TITLES", 7)
+    query_tokenizer(shop, recipe_of().model, ["asked"])
+    assert learned.pop() == [*(titles[n * len(titles) // 7] for n in range(7)), "asked"]
 
 
 def test_share_is_so_many_item_texts_for_each_judged_query_and_weight_what_each_counts(indexed):

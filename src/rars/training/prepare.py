@@ -8,7 +8,7 @@ prior counts; test judgments never are. Ignores losses and the loop.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -42,6 +42,8 @@ from rars.tree.kinship import Kin, kinship
 
 _SAMPLE, _CELLS = 1000, 20_000_000
 """Training queries that calibrate the prior: at the most, and times the identifiers of the catalogue."""
+_TITLES = 1_000_000
+"""Titles that sub-words are learned from, of however many."""
 _SCALES = tuple(2.0**power for power in np.arange(-2, 8.5, 0.5))
 
 
@@ -324,10 +326,17 @@ def query_tokenizer(
     """The checkpoint's own tokenizer; offline, one learned on catalogue titles and training queries."""
     kind, _, name = settings.backbone.partition(":")
     if kind in PRESETS:
-        titles = (text for text in dataset.items(["title"])["title"].to_pylist())
-        words = chain(titles, queries)
+        words = chain(_titles(dataset), queries)
         return train_tokenizer(words, settings.vocabulary, settings.max_tokens)
     return pretrained_tokenizer(name, settings.max_tokens)
+
+
+def _titles(dataset: Dataset) -> Iterator[str]:
+    """The titles of a catalogue, a block at a time; of a very large one, of items at even distances."""
+    count = dataset.n_items
+    rows = None if count <= _TITLES else np.arange(_TITLES) * count // _TITLES
+    for _, block in dataset.item_blocks(["title"], rows):
+        yield from block["title"].to_pylist()
 
 
 def query_vectors(

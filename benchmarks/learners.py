@@ -3,13 +3,16 @@
 ``python -m benchmarks.learners 10000`` measures one size; without a number, 10,000 and 300,000 items. Vectors
 of 512 numbers that cluster at three scales, twelve judged items for every fourth item. An RQ-VAE has four
 epochs here, of which the middle ones are timed by themselves (processor seconds), so that their number does
-not matter. Asks for: an epoch of no system's RQ-VAE more than six times the plain one, because
-none encodes more than three further items for each item of a batch.
+not matter; with ``--epochs 1`` only memory is worth a look. Each learner has a process of its own, which
+shares the catalogue and nothing that another learner left behind. Asks for: an epoch of no system's RQ-VAE
+more than six times the plain one, because none encodes more than three further items for each item of a
+batch.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import multiprocessing
 import time
 from dataclasses import dataclass
 
@@ -105,57 +108,65 @@ class Catalogue:
                     self.dataset,
                 )
             )
-        epoch = (ends[EPOCHS - 2] - ends[0]) / (EPOCHS - 2) if settings.learner == "rqvae" else 0.0
+        middle = ends[:-1] if settings.learner == "rqvae" else []
+        epoch = (middle[-1] - middle[0]) / (len(middle) - 1) if len(middle) > 1 else 0.0
         return time.process_time() - start, epoch
 
 
-def settings_of(recipe: str, changes: tuple[str, ...]) -> IdentifierSettings:
+def settings_of(recipe: str, changes: tuple[str, ...], epochs: int) -> IdentifierSettings:
     """The identifiers of a recipe at size tiny, an RQ-VAE cut to so many epochs."""
-    listed = [*changes, f"identifiers.rqvae.epochs={EPOCHS}"]
+    listed = [*changes, f"identifiers.rqvae.epochs={epochs}"]
     return Recipe.resolve(recipe, size="tiny", changes=listed).identifiers
 
 
-@dataclass
-class _Timed:
-    """One learning, and how long it took."""
+@dataclass(frozen=True)
+class Seen:
+    """What one learning took: processor seconds, those of a middle epoch, and the peak of memory in MB."""
 
-    catalogue: Catalogue
-    settings: IdentifierSettings
-    seconds: float = 0.0
-    epoch: float = 0.0
-
-    def __call__(self) -> None:
-        self.seconds, self.epoch = self.catalogue.learn(self.settings)
+    seconds: float
+    epoch: float
+    megabytes: float
 
 
-def measured(count: int) -> list[dict[str, object]]:
+def _seen(catalogue: Catalogue, settings: IdentifierSettings) -> Seen:
+    before = resident_megabytes()
+    times: list[tuple[float, float]] = []
+    peak = peak_megabytes(lambda: times.append(catalogue.learn(settings)))
+    [(seconds, epoch)] = times
+    return Seen(seconds, epoch, max(0.0, peak - before))
+
+
+def alone(catalogue: Catalogue, settings: IdentifierSettings) -> Seen:
+    """The same in a process of its own, which sees the catalogue as it is now."""
+    with multiprocessing.get_context("fork").Pool(1) as process:
+        return process.apply(_seen, (catalogue, settings))
+
+
+def measured(count: int, epochs: int) -> list[dict[str, object]]:
     """One row a learner."""
     catalogue = Catalogue.of(count)
     rows: list[dict[str, object]] = []
-    epochs: dict[str, float] = {}
+    plain = 0.0
     for label, (recipe, changes) in LEARNED.items():
-        once = settings_of(recipe, changes)
-        before = resident_megabytes()
-        call = _Timed(catalogue, once)
-        peak = peak_megabytes(call)
-        row: dict[str, object] = {"learner": label, "items": count, "seconds": call.seconds}
-        if once.learner == "rqvae":
-            epochs[label] = call.epoch
-            row |= {
-                "of which an epoch": epochs[label],
-                "times a plain epoch": epochs[label] / epochs[PLAIN],
-            }
-        rows.append(row | {"MB above the vectors": max(0.0, peak - before)})
+        found = alone(catalogue, settings_of(recipe, changes, epochs))
+        row: dict[str, object] = {"learner": label, "items": count, "seconds": found.seconds}
+        if found.epoch:
+            plain = found.epoch if label == PLAIN else plain
+            row |= {"of which an epoch": found.epoch, "times a plain epoch": found.epoch / plain}
+        rows.append(row | {"MB above the vectors": found.megabytes})
     return rows
 
 
 def main() -> None:
-    sizes = [int(word) for word in sys.argv[1:]] or SIZES
-    for count in sizes:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("items", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    options = parser.parse_args()
+    for count in options.items:
         report(
             f"learners {count}: seconds and memory",
-            measured(count),
-            f"an RQ-VAE with {EPOCHS} epochs; its k-means start, encoding and collisions are in its seconds",
+            measured(count, options.epochs),
+            f"an RQ-VAE with {options.epochs} epochs; k-means, encoding and collisions are in its seconds",
         )
 
 

@@ -6,13 +6,15 @@ and which item a row is.
 
 Cells are those of k-means; the ones nearest to a query by direction come first (by q . centroid itself, cells
 that are wide would be passed over: 1.5 points of recall less). With about 4 sqrt(n) cells, finding cells
-and scoring what lies in sixteen of them both cost sqrt(n), not the catalogue.
+and scoring what lies in sixteen of them both cost sqrt(n), not the catalogue. Putting n vectors into cells
+would cost n sqrt(n): where cells are many, a vector is held against those of a few regions near it, which
+makes it about n n^1/4.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +29,10 @@ NAMES = ("-centroids", "-cells")
 
 _PROBED = 16
 _POINTS, _ROUNDS, _SEED = 32, 8, 42
+_FEW = 2_048
+"""Cells that every vector is held against; of more, those of the regions near it."""
+_PROBES = 8
+"""Regions in which the cell of a vector is looked for: 99.3 % of 100,000 vectors got the nearest of all."""
 
 
 def usual_reach(items: int) -> int:
@@ -54,7 +60,9 @@ class Cells:
     def of(cls, sample: Points, blocks: Iterable[Floats], count: int) -> tuple[Cells, Ints]:
         """Cells found on a sample of vectors, and the row (n,) that each of all vectors gets among them."""
         centroids = cluster(sample, count, seed=_SEED, iterations=_ROUNDS)
-        nearest = ResidualQuantizer((centroids,))
+        nearest = (
+            _Regions.of(centroids) if len(centroids) > _FEW else ResidualQuantizer((centroids,))
+        )
         cell = np.concatenate([nearest.encode(block)[:, 0] for block in blocks])
         order = np.argsort(cell, kind="stable")
         starts = np.searchsorted(cell[order], np.arange(len(centroids) + 1))
@@ -103,3 +111,47 @@ class Cells:
             and (self.starts[0], self.starts[-1]) == (0, rows)
             and bool((np.diff(self.starts) >= 0).all())
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Regions:
+    """Centroids (k, dim) in about sqrt(k) regions: the nearest to a vector is looked for near it.
+
+    ``middles``  of the regions; ``members`` the centroids of each
+    """
+
+    centroids: Floats
+    middles: Floats
+    members: Sequence[Ints]
+
+    @classmethod
+    def of(cls, centroids: Points) -> _Regions:
+        """Regions are those of k-means, of the centroids themselves."""
+        middles = cluster(centroids, math.isqrt(len(centroids)), seed=_SEED, iterations=_ROUNDS)
+        home = ResidualQuantizer((middles,)).encode(centroids)[:, 0]
+        members = [np.flatnonzero(home == region) for region in range(len(middles))]
+        return cls(centroids.astype(np.float64), middles.astype(np.float64), members)
+
+    def encode(self, vectors: Floats) -> Ints:
+        """The cell of each vector, (n, 1): the nearest in the ``_PROBES`` regions nearest to it."""
+        points = np.asarray(vectors, dtype=np.float64)
+        probes = min(_PROBES, len(self.middles))
+        near = np.argpartition(_costs(points, self.middles), probes - 1, axis=1)[:, :probes]
+        order = np.argsort(near, axis=None, kind="stable")
+        ends = np.cumsum(np.bincount(near.ravel(), minlength=len(self.middles)))
+        lowest, cell = np.full(len(points), np.inf), np.zeros((len(points), 1), dtype=np.int32)
+        for rows, some in zip(np.split(order // probes, ends[:-1]), self.members, strict=True):
+            if not len(rows) or not len(some):
+                continue
+            costs = _costs(points[rows], self.centroids[some])
+            best = costs.argmin(axis=1)
+            cost = costs[np.arange(len(rows)), best]
+            closer = cost < lowest[rows]
+            lowest[rows[closer]] = cost[closer]
+            cell[rows[closer], 0] = some[best[closer]]
+        return cell
+
+
+def _costs(points: Floats, centroids: Floats) -> Floats:
+    """|c|^2 / 2 - x.c, (n, k): orders centroids as their distances to a point do."""
+    return np.asarray(np.einsum("ij,ij->i", centroids, centroids) / 2 - points @ centroids.T)

@@ -10,6 +10,7 @@ from rars.pipeline import costs
 from rars.progress import SILENT
 from rars.scale import INLINE, cost
 from rars.scale.local import Local
+from rars.search import cells
 from tests.evaluation.worlds import make_dataset
 
 
@@ -74,3 +75,29 @@ def test_vectors_take_disk_by_items_and_none_where_they_are_there(dataset, monke
     assert disk("identifiers.embedder=package:some_model") == dataset.n_items * 512 * 4
     monkeypatch.setattr(choosing, "embedding_seconds", lambda *_: 0.0)
     assert disk("identifiers.embedder=package:some_model") == 0
+
+
+def test_an_index_of_many_items_puts_their_vectors_into_cells(dataset):
+    """Work that small catalogues do not have, by the width of the vectors; half of the bytes as float16."""
+
+    def work(*changes, width=64):
+        recipe = Recipe.resolve("practical", changes=list(changes))
+        return costs.amounts(dataset, recipe, width)
+
+    assert work()["cells"] == 0
+    assert work("search.candidates=cells")["cells"] > 0
+    assert work("search.candidates=cells", width=128)["cells"] == pytest.approx(
+        2 * work("search.candidates=cells")["cells"]
+    )
+    assert work()["vectors"] == pytest.approx(dataset.n_items * 64 * 4 / 1e6)
+    assert work("search.vectors=float16")["vectors"] == pytest.approx(work()["vectors"] / 2)
+    digits = costs.amounts(dataset, Recipe.resolve("dsi-naive", size="tiny"))
+    assert digits["vectors"] == digits["cells"] == 0
+
+
+def test_finding_cells_grows_more_slowly_than_pairs_of_rows_and_cells():
+    """Held against every cell ten million vectors would take ten times as long."""
+    sizes = (10_000, 250_000, 10_000_000)
+    few, some, many = (cells.work(size) / size for size in sizes)
+    assert few < some < many < 10 * some
+    assert many < 0.5 * 2 * cells.usual_cells(10_000_000)

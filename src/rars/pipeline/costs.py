@@ -22,10 +22,14 @@ from rars.identifiers.texts import FIELDS, joined
 from rars.progress import Tell
 from rars.scale import Engine, cost
 from rars.scale.memory import peak, shown
+from rars.search import cells
+from rars.search.candidates import celled_from
 
 if TYPE_CHECKING:
     from rars.identifiers import tuned
 
+INDEXING = ("index", "vectors", "cells")
+"""The stages of making an index."""
 CURVE = 2.0
 """Seconds of a loss curve for a thousand items, about."""
 _PAIRS = 4_000
@@ -38,6 +42,8 @@ _CLUSTERED = 65_536
 """Vectors that clustering looks at, of however many: 256 for each of 256 codes."""
 _AT_ONCE = {"embed": 16_384, "assign": 100_000, "index": 50_000}
 """Items of a stage that are in memory together, however many there are."""
+_KEPT = {"assign": 420, "index": 150}
+"""Bytes an item that a stage holds of all of them, beside that; mapped vectors are not counted."""
 _WIDTH = 512
 """Of a sentence vector, about."""
 _FLOAT = 4
@@ -46,10 +52,11 @@ _SAMPLE = 2_000
 """Items whose texts say how long texts are."""
 
 
-def amounts(dataset: Dataset, recipe: Recipe) -> dict[str, float]:
+def amounts(dataset: Dataset, recipe: Recipe, width: int = _WIDTH) -> dict[str, float]:
     """Thousands of characters to embed and to index, of judged pairs to fit on, of vectors to cluster (a
-    sample, of many) and to give codes; and what a network that learns codes passes through, in millions of
-    weights times thousands of vectors.
+    sample, of many) and to give codes; what a network that learns codes passes through, in millions of
+    weights times thousands of vectors; megabytes of vectors to store, and what putting them into cells
+    multiplies, in billions of numbers. ``width`` is that of the vectors.
     """
     characters = dataset.n_items * _length(dataset) / 1e3
     fit = recipe.identifiers.fit if recipe.generative else None
@@ -61,6 +68,8 @@ def amounts(dataset: Dataset, recipe: Recipe) -> dict[str, float]:
         "network": _weights(recipe) / 1e6 * dataset.n_items / 1e3,
         "assign": dataset.n_items / 1e3,
         "index": characters,
+        "vectors": _stored(recipe, dataset.n_items) * width / 1e6,
+        "cells": _celled(recipe, dataset.n_items) * width / 1e9,
     }
 
 
@@ -83,16 +92,23 @@ def weights(queries: int) -> float:
 
 
 def say(
-    stages: tuple[str, ...], dataset: Dataset, recipe: Recipe, engine: Engine, tell: Tell
+    stages: tuple[str, ...],
+    dataset: Dataset,
+    recipe: Recipe,
+    engine: Engine,
+    tell: Tell,
+    *,
+    width: int = _WIDTH,
 ) -> dict[str, Any]:
-    """Say what stages will cost; the same as plain values."""
-    work = amounts(dataset, recipe)
+    """Say what stages will cost; the same as plain values. ``width`` of the vectors, where it is known."""
+    work = amounts(dataset, recipe, width)
     slowness = cost.slowness()
     total = cost.Cost()
     for name in stages:
         if work[name]:
             held = work[name] * _AT_ONCE.get(name, dataset.n_items) / dataset.n_items
             stage = cost.stage(name, work[name], workers=engine.workers, at_once=held)
+            stage = replace(stage, memory=stage.memory + _KEPT.get(name, 0) * dataset.n_items)
             if name == "embed":
                 # A vector is as long of a short text as of a long one.
                 stage = replace(stage, disk=dataset.n_items * _WIDTH * _FLOAT)
@@ -112,6 +128,19 @@ def identifying(recipe: Recipe) -> tuple[str, ...]:
         return ("assign",)
     ready = recipe.identifiers.embedder.startswith("file:")
     return (*(() if ready else ("embed",)), "fit", "cluster", "network", "assign")
+
+
+def _stored(recipe: Recipe, items: int) -> float:
+    """Bytes of vectors that an index has for each of their numbers; none where items have no vectors."""
+    if not recipe.generative or not LEARNERS[recipe.identifiers.learner].needs_vectors:
+        return 0.0
+    return float(items * np.dtype(recipe.search.vectors).itemsize)
+
+
+def _celled(recipe: Recipe, items: int) -> float:
+    """Products of two vectors that putting the items of a catalogue into cells takes."""
+    least = celled_from(recipe.search, items) if _stored(recipe, items) else None
+    return 0.0 if least is None or items < least else cells.work(items)
 
 
 def _model_seconds(dataset: Dataset, recipe: Recipe) -> tuned.Seconds | None:

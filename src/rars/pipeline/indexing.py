@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rars import locks
+from rars.identifiers import Identifiers
 from rars.pipeline import costs
 from rars.pipeline.opening import answering
 from rars.progress import SILENT, Tell
@@ -44,7 +45,8 @@ def _indexed(run: Run, force: bool, engine: Engine, tell: Tell) -> str:
         start = time.perf_counter()
         if (force and not _unrecorded(run)) or not is_current(run):
             tell.say(f"Indexing the catalogue of {run.folder}.")
-            costs.say(("index",), run.dataset(), run.recipe(), engine, tell)
+            width = Identifiers.load(run.folder / "identifiers", verify=False).quantizer.inputs
+            costs.say(costs.INDEXING, run.dataset(), run.recipe(), engine, tell, width=width)
             with tell.stage("index") as advance:
                 build_index(run, engine=engine, advance=advance)
         version, seconds = current(run), round(time.perf_counter() - start, 1)

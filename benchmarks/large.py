@@ -122,14 +122,14 @@ class _Steps:
         _, status, used = os.wait4(child, 0)
         if status:
             sys.exit(f"{name}: exit {os.waitstatus_to_exitcode(status)}")
-        self.rows.append(
-            {
-                "step": name,
-                "seconds": time.perf_counter() - start,
-                "of the processor": used.ru_utime + used.ru_stime,
-                "peak MB": used.ru_maxrss / 1024,
-            }
-        )
+        row = {
+            "step": name,
+            "seconds": round(time.perf_counter() - start, 1),
+            "of the processor": round(used.ru_utime + used.ru_stime, 1),
+            "peak MB": round(used.ru_maxrss / 1024),
+        }
+        print(row, file=sys.stderr, flush=True)  # what follows may fail
+        self.rows.append(row)
         return said
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import sys
 import time
 from dataclasses import dataclass
 
@@ -136,10 +137,20 @@ def _seen(catalogue: Catalogue, settings: IdentifierSettings) -> Seen:
     return Seen(seconds, epoch, max(0.0, peak - before))
 
 
-def alone(catalogue: Catalogue, settings: IdentifierSettings) -> Seen:
-    """The same in a process of its own, which sees the catalogue as it is now."""
-    with multiprocessing.get_context("fork").Pool(1) as process:
-        return process.apply(_seen, (catalogue, settings))
+def alone(catalogue: Catalogue, settings: IdentifierSettings) -> Seen | None:
+    """The same in a process of its own, which sees the catalogue as it is now; None where it fails."""
+    fork = multiprocessing.get_context("fork")
+    mine, theirs = fork.Pipe(duplex=False)
+    process = fork.Process(target=lambda: theirs.send(_seen(catalogue, settings)))
+    process.start()
+    theirs.close()
+    try:
+        found: Seen = mine.recv()
+    except EOFError:
+        return None
+    finally:
+        process.join()
+    return found
 
 
 def measured(count: int, epochs: int) -> list[dict[str, object]]:
@@ -149,6 +160,9 @@ def measured(count: int, epochs: int) -> list[dict[str, object]]:
     plain = 0.0
     for label, (recipe, changes) in LEARNED.items():
         found = alone(catalogue, settings_of(recipe, changes, epochs))
+        print(label, found, file=sys.stderr, flush=True)
+        if found is None:
+            continue
         row: dict[str, object] = {"learner": label, "items": count, "seconds": found.seconds}
         if found.epoch:
             plain = found.epoch if label == PLAIN else plain

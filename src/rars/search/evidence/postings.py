@@ -7,8 +7,7 @@ A posting list holds positions in ``PrefixTree.order``, so the items below a pre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +23,8 @@ Positions = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.uint8]
 
 _MOST = 255
+_BLOCK = 2**18
+"""Postings that are carried over at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,44 +86,60 @@ class Postings:
     def changed(self, to: Positions, new: Postings) -> Postings:
         """The postings of a changed catalogue, as if they had been made anew.
 
-        ``to`` (items,) is where an item stands now, negative for one that is gone; where those that stay keep
-        their order, nothing is sorted. ``new`` are the postings of new items.
+        ``to`` (items,) is where an item stands now, negative for one that is gone. ``new`` are the postings
+        of new items. What it costs is one pass over the postings: where items that stay keep their order,
+        nothing is sorted.
         """
-        positions, counts, sizes = to[self.positions], np.asarray(self.counts), np.diff(self.starts)
-        known = self.terms.array()
-        stays = positions >= 0
-        if not stays.all():
-            some = np.flatnonzero(sizes)
-            sizes[some] = np.add.reduceat(stays, self.starts[some], dtype=np.int64)
-            positions, counts = positions[stays], counts[stays]
-            # Terms that no item has any more are forgotten, as if they had never been read.
-            known, sizes = known.filter(pa.array(sizes > 0)), sizes[sizes > 0]
-        if not (np.diff(to[to >= 0]) > 0).all():
-            order = stable_order(np.repeat(np.arange(len(sizes)), sizes), positions)
-            positions, counts = positions[order], counts[order]
-        terms, old_number, new_number = _merged(known, new.terms.array())
-        begins, old_sizes = np.zeros((2, len(terms)), dtype=np.int64)
-        begins[old_number], old_sizes[old_number] = np.cumsum(sizes) - sizes, sizes
-        new_sizes = np.zeros(len(terms), dtype=np.int64)
+        stays = to >= 0
+        ours = self if stays.all() else self._of(stays)
+        if (np.diff(to[stays]) > 0).all():
+            return ours._woven(to, new)
+        return ours._moved(to)._woven(np.arange(int(to.max(initial=-1)) + 1, dtype=np.int32), new)
+
+    def _of(self, stays: npt.NDArray[np.bool_]) -> Postings:
+        """The postings of some items; terms that none of them has are forgotten."""
+        kept = stays[self.positions]
+        sizes = np.diff(self.starts)
+        some = np.flatnonzero(sizes)
+        sizes[some] = np.add.reduceat(kept, self.starts[some], dtype=np.int64)
+        terms = Terms.of(self.terms.array().filter(pa.array(sizes > 0)))
+        return Postings(
+            terms, _starts(sizes[sizes > 0]), self.positions[kept], np.asarray(self.counts)[kept]
+        )
+
+    def _moved(self, to: Positions) -> Postings:
+        """The same of items that stand in another order now."""
+        positions, sizes = to[self.positions], np.diff(self.starts)
+        order = stable_order(np.repeat(np.arange(len(sizes)), sizes), positions)
+        return replace(self, positions=positions[order], counts=np.asarray(self.counts)[order])
+
+    def _woven(self, to: Positions, new: Postings) -> Postings:
+        """These with those of new items; ``to`` rises over the items that are named here."""
+        terms, old_number, new_number = _merged(self.terms.array(), new.terms.array())
+        begins, old_sizes, new_sizes = np.zeros((3, len(terms)), dtype=np.int64)
+        begins[old_number], old_sizes[old_number] = self.starts[:-1], np.diff(self.starts)
         new_sizes[new_number] = np.diff(new.starts)
-        starts = np.concatenate([[0], np.cumsum(old_sizes + new_sizes)])
+        starts = _starts(old_sizes + new_sizes)
         # A new posting stands behind the old ones before it and the new ones before it.
         number = np.repeat(new_number, np.diff(new.starts))
-        low = begins[number]
-        before = lower_bounds(positions, low, low + old_sizes[number], new.positions) - low
+        low, stays = begins[number], np.flatnonzero(to >= 0)
+        bound = np.append(stays, len(to))[np.searchsorted(to[stays], new.positions)]
+        before = lower_bounds(self.positions, low, low + old_sizes[number], bound) - low
         among = np.arange(len(number)) - np.repeat(new.starts[:-1], np.diff(new.starts))
         place = starts[number] + before + among
-        old = np.ones(int(starts[-1]), dtype=bool)
-        old[place] = False
-
-        def together(ours: Any, theirs: Any) -> Any:
-            found = np.empty(len(old), dtype=theirs.dtype)
-            found[old], found[place] = ours, theirs
-            return found
-
-        return Postings(
-            terms, starts, together(positions, new.positions), together(counts, new.counts)
-        )
+        positions = np.empty(int(starts[-1]), dtype=np.int32)
+        counts = np.empty(len(positions), dtype=np.uint8)
+        # A block at a time: what is between reading and writing stays in the processor's cache.
+        for start in range(0, len(positions), _BLOCK):
+            stop = min(start + _BLOCK, len(positions))
+            first, last = np.searchsorted(place, (start, stop))
+            own = slice(start - first, stop - last)
+            old = np.ones(stop - start, dtype=bool)
+            old[place[first:last] - start] = False
+            positions[start:stop][old] = to.take(self.positions[own], mode="clip")  # twice as fast
+            counts[start:stop][old] = self.counts[own]
+        positions[place], counts[place] = new.positions, new.counts
+        return Postings(terms, starts, positions, counts)
 
     def fits(self, items: int) -> bool:
         """Whether stored arrays fit together and name none but these items."""
@@ -149,6 +166,10 @@ def _merged(ours: pa.Array, theirs: pa.Array) -> tuple[Terms, Ints, Ints]:
     number = rank[pc.fill_null(places, 0).to_numpy(zero_copy_only=False)]
     number[pc.is_null(places).to_numpy(zero_copy_only=False)] = rank[len(ours) :]
     return Terms.of(every), rank[: len(ours)], number
+
+
+def _starts(sizes: Ints) -> npt.NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64, copy=False)
 
 
 def _rises(ends: npt.NDArray[np.int64], last: int) -> bool:

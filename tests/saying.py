@@ -6,10 +6,11 @@ from rars.progress import SILENT
 
 
 class Said:
-    """Keeps the sentences of a step; stages and numbers pass by."""
+    """Keeps the sentences of a step and the numbers of a training; stages pass by."""
 
     def __init__(self):
         self.lines = []
+        self.notes = []
 
     def say(self, text):
         self.lines.append(text)
@@ -18,7 +19,7 @@ class Said:
         return SILENT.stage(name)
 
     def note(self, name, values):
-        pass
+        self.notes.append((name, values))
 
     @property
     def text(self):

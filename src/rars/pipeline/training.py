@@ -31,6 +31,7 @@ from rars.model.identifier_model import IdentifierModel
 from rars.pipeline.embedding import settled
 from rars.pipeline.identification import check_given, find
 from rars.pipeline.indexing import index
+from rars.pipeline.outlook import Outlook
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
 from rars.scale import threads
@@ -292,7 +293,7 @@ class _Training:
         at = loop.train(
             model,
             plan,
-            report=lambda values: self.tell.note(name, values),
+            report=Outlook(self.tell, name, threads.weights(prepared.ready.model)),
             validate=validate if measures else None,
             accelerator=self.accelerator,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,9 +32,9 @@ def plain(postings):
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=5), max_size=12)
 
 
-@given(before=TEXTS, new=TEXTS, data=st.data())
-def test_a_change_gives_what_reading_anew_gives(before, new, data):
-    """Whether the items that stay keep their order or not."""
+@given(before=TEXTS, new=TEXTS, block=st.integers(1, 9), data=st.data())
+def test_a_change_gives_what_reading_anew_gives(before, new, block, data):
+    """Whether the items that stay keep their order or not, and however many postings are a block."""
     stays = [data.draw(st.booleans()) for _ in before]
     kept = [text for text, stay in zip(before, stays, strict=True) if stay]
     places = np.array(data.draw(st.permutations(range(len(kept) + len(new)))), dtype=np.int32)
@@ -42,7 +43,9 @@ def test_a_change_gives_what_reading_anew_gives(before, new, data):
     first = np.array(data.draw(st.permutations(range(len(before)))), dtype=np.int32)
     to = np.full(len(before), -1, dtype=np.int32)
     to[first[np.flatnonzero(stays)]] = places[: len(kept)]
-    changed = made(before, first).changed(to, made(new, places[len(kept) :]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rars.search.evidence.postings._BLOCK", block)
+        changed = made(before, first).changed(to, made(new, places[len(kept) :]))
     anew = made([*kept, *new], places)
     assert plain(changed) == plain(anew)
     assert changed.fits(len(places))

@@ -42,8 +42,8 @@ _CLUSTERED = 65_536
 """Vectors that clustering looks at, of however many: 256 for each of 256 codes."""
 _AT_ONCE = {"embed": 16_384, "assign": 100_000, "index": 50_000}
 """Items of a stage that are in memory together, however many there are."""
-_KEPT = {"assign": 420, "index": 150}
-"""Bytes an item that a stage holds of all of them, beside that; mapped vectors are not counted."""
+_KEPT = {"assign": 550, "index": 500}
+"""Bytes an item that a stage holds of all of them, beside that, mapped files included; at ten million."""
 _WIDTH = 512
 """Of a sentence vector, about."""
 _FLOAT = 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 from hypothesis import given
@@ -37,6 +38,22 @@ def test_stages_follow_one_another():
 def test_this_machine_is_as_slow_as_its_probe_says():
     assert cost.probe(clock=iter(range(100)).__next__, times=3) == 1.0
     assert cost.slowness() > 0
+
+
+def test_a_machine_that_others_use_is_watched_for_longer():
+    """The first probes may meet nothing but the turns of others: three in five here, one in ten later."""
+    usual = cost.coefficients()["probe"]["seconds"]
+    assert cost.slowness(lambda: 3 * usual) == pytest.approx(3)
+    turns = iter([16, 1, 16, 16, 1])
+    seen = []
+
+    def probed():
+        time.sleep(0.005)
+        seen.append(usual * (next(turns, None) or (11 if len(seen) % 10 == 0 else 1)))
+        return seen[-1]
+
+    assert cost.slowness(probed) < 5
+    assert len(seen) > 15
 
 
 def test_the_peak_is_that_of_the_hungriest_process():

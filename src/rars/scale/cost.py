@@ -13,6 +13,7 @@ from __future__ import annotations
 import statistics
 import time
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -21,6 +22,9 @@ from typing import Any
 import numpy as np
 
 from rars.scale.memory import shown
+
+_PROBES, _WATCHED = 5, 0.3
+"""How often a machine is probed, and the seconds after which that is enough in any case."""
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,17 @@ def coefficients() -> dict[str, Any]:
     return tomllib.loads((files("rars.scale") / "costs.toml").read_text(encoding="utf-8"))
 
 
-def slowness() -> float:
-    """How many times longer work takes here and now than where the coefficients were measured."""
-    return max(0.1, probe() / float(coefficients()["probe"]["seconds"]))
+def slowness(measure: Callable[[], float] = lambda: probe(times=1)) -> float:
+    """How many times longer work takes here and now than where the coefficients were measured.
+
+    A machine that others use gives its cores in turns: where probes differ, they go on for a third of a
+    second, and their mean counts. A few of them alone may meet nothing but the turns of others.
+    """
+    begun = time.perf_counter()
+    seen = [measure() for _ in range(_PROBES)]
+    while max(seen) > 2 * min(seen) and time.perf_counter() - begun < _WATCHED:
+        seen.append(measure())
+    return max(0.1, statistics.mean(seen) / float(coefficients()["probe"]["seconds"]))
 
 
 def probe(clock: Any = time.perf_counter, times: int = 5) -> float:

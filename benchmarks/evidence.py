@@ -88,12 +88,18 @@ def lists_of(index: EvidenceIndex, asked: Asked) -> tuple[Lists, float]:
     count = len(asked.constraints)
     gammas = [PAPER.gamma(constraint) for constraint in asked.constraints]
     lists = [
-        (np.unique(np.concatenate(index.keys.lists_of(constraint.keys))), (1 + gamma) / count)
+        (_items_of(index, constraint.keys), (1 + gamma) / count)
         for constraint, gamma in zip(asked.constraints, gammas, strict=True)
     ]
     total = sum(rare.idf for rare in asked.words)
-    lists += [(rare.positions, PAPER.lexical * rare.idf / total) for rare in asked.words]
+    lists += [(rare.listed.positions, PAPER.lexical * rare.idf / total) for rare in asked.words]
     return lists, -sum(gammas) / count
+
+
+def _items_of(index: EvidenceIndex, keys: Sequence[str]) -> Floats:
+    """The sorted positions of the items that have any of the keys."""
+    lists = [one.positions for key in keys if (one := index.keys.find(key))]
+    return np.unique(np.concatenate(lists))
 
 
 def dense_lists(

@@ -20,8 +20,10 @@ import pytest
 
 from rars.data import Dataset
 from rars.errors import RarsError
+from rars.pipeline.catalogue import apply
 from rars.runs import Run
 from rars.search import catalog
+from rars.search.evidence import growth
 from rars.search.index import (
     IndexVersion,
     build_index,
@@ -127,6 +129,36 @@ def test_a_damaged_file_is_named(run, name, damage):
     with pytest.raises(RarsError) as error:
         Retriever.load(run)
     assert name in str(error.value)
+
+
+def test_versions_of_a_large_catalogue_share_postings_and_answer_as_if_they_did_not(
+    run, tmp_path, monkeypatch
+):
+    """Additions and removals in turn, an old version gone: every answer is that of postings in one piece."""
+    whole = tmp_path / "whole"
+    shutil.copytree(run, whole)
+    texts = ["black mug", "zyxquor theremin", "10 Ah power bank"]
+    for shared, folder in ((10**9, whole), (0, run)):
+        monkeypatch.setattr(growth, "SHARED", shared)
+        catalog.add_items(Run.open(folder), write(tmp_path / "new.jsonl", NEW))
+        apply(folder, [{"id": "P0000004", "delete": True}, {"id": "N3", "title": "Black mug 3"}])
+    evidence = run / "index" / "v000003" / "evidence"
+    first = run / "index" / "v000001" / "evidence"
+    name = "words-positions.npy"
+    assert (evidence / name).stat().st_ino == (first / name).stat().st_ino
+    assert not (whole / "index" / "v000003" / "evidence" / "moves.npy").exists()
+    catalog.prune(Run.open(run), keep=0)
+    assert not first.exists()
+    for rule in ("all", "hybrid"):
+        one, other = (
+            Retriever.load(folder).rank_many(texts, 50, rule=rule) for folder in (run, whole)
+        )
+        for (rows, scores), (same_rows, same_scores) in zip(one, other, strict=True):
+            assert rows.tolist() == same_rows.tolist()
+            np.testing.assert_allclose(scores, same_scores, rtol=1e-12)
+    (evidence / "moves.npy").unlink()
+    with pytest.raises(RarsError, match=r"moves\.npy is missing"):
+        Retriever.load(run)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"current": 3}'])

@@ -241,7 +241,7 @@ def write_version(
         else:
             catalogue = as_dataset(columns_in(draft), change.identifiers.item_ids)
             evidence = change.old.evidence.changed(catalogue, tree, origin(change), advance=advance)
-            evidence.save(draft.folder / "evidence")
+            evidence.save(draft.folder / "evidence", change.old.folder / "evidence")
         _save_categories(draft, change.categories)
         _save_vectors(draft, f"vectors-{name[1:]}", change, run.recipe().search)
         _save_judged(draft, change)

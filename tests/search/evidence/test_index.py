@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,10 @@ from rars.search.evidence import (
     building,
     combine,
     default_extractors,
+    growth,
 )
+from rars.search.evidence.growth import Grown
+from rars.search.evidence.lists import Moves
 from rars.search.evidence.text import Finds
 from rars.tree import PrefixTree
 from tests.search.evidence.catalogue import CORNER, item, make_catalogue
@@ -123,6 +127,50 @@ def test_adding_and_removing_again_leaves_no_trace(tmp_path):
     shrunk = grown.changed(before, tree, np.arange(len(CORNER)))
     assert_same(shrunk, index)
     assert not shrunk.read("zeta lamp").constraints
+
+
+def test_a_change_of_a_large_catalogue_shares_its_postings(tmp_path, monkeypatch):
+    """Files of before are linked, not written again; what is read is what a fresh build has."""
+    monkeypatch.setattr(growth, "SHARED", 0)
+    items = CORNER * 8
+    before = make_catalogue(tmp_path / "before", items)
+    tree = random_tree(len(items))
+    index = EvidenceIndex.build(before, tree)
+    index.save(tmp_path / "v1")
+    # Two rows go, one item comes, and those that stay keep their order in the tree.
+    stays = np.setdiff1d(np.arange(len(items)), [2, 5])
+    after = make_catalogue(
+        tmp_path / "after", [*(items[row] for row in stays), item("Zeta lamp teal", "Zeta", "teal")]
+    )
+    codes = tree.paths(tree.depth, tree.leaves_of(np.arange(len(items))))
+    grown_tree = PrefixTree.build(np.concatenate([codes[stays], codes[7:8]]))
+    origin = np.append(stays, -1)
+    opened = EvidenceIndex.load(tmp_path / "v1", tree)
+    opened.changed(after, grown_tree, origin).save(tmp_path / "v2", tmp_path / "v1")
+    for name in ("words-positions", "words-counts", "keys-positions", "keys-text"):
+        one, other = (tmp_path / v / f"{name}.npy" for v in ("v1", "v2"))
+        assert one.stat().st_ino == other.stat().st_ino, name
+    shutil.rmtree(tmp_path / "v1")
+    grown = EvidenceIndex.load(tmp_path / "v2", grown_tree)
+    assert isinstance(grown.keys, Grown)
+    assert grown.fits()
+    fresh = EvidenceIndex.build(after, grown_tree)
+    every = np.arange(after.n_items)
+    for query in [*QUERIES, "zeta lamp teal"]:
+        assert str(grown.read(query).constraints) == str(fresh.read(query).constraints)
+        for name in ("compatibility", "bm25"):
+            one, other = getattr(grown, name)(query), getattr(fresh, name)(query)
+            np.testing.assert_array_equal(one.of(every), other.of(every), err_msg=query)
+            assert [one.explain(row) for row in every] == [other.explain(row) for row in every]
+        some = np.sort(np.random.default_rng(0).permutation(after.n_items)[:20])
+        np.testing.assert_array_equal(
+            grown.bm25_sum(query).at(some).scores, fresh.bm25_sum(query).at(some).scores
+        )
+    grown.save(tmp_path / "alone")  # also without the folder of before
+    assert EvidenceIndex.load(tmp_path / "alone", grown_tree).fits()
+    moves = np.load(tmp_path / "v2" / "moves.npy")
+    broken = dataclasses.replace(grown.keys, moves=Moves(moves[::-1], after.n_items))
+    assert not dataclasses.replace(grown, keys=broken).fits()
 
 
 # -- other extractors ---------------------------------------------------------------------------------

@@ -7,15 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rars.search.evidence.ancestry import Ancestry
+from rars.search.evidence.lists import PostingList
 from rars.search.evidence.sums import PostingSum, Term
 from rars.tree import PrefixTree
 
 ITEMS = 40
 TREE = PrefixTree.build(np.random.default_rng(0).integers(0, 4, (ITEMS, 3)))
 
-lists = st.lists(st.integers(0, ITEMS - 1), unique=True, max_size=ITEMS).map(
+places_of = st.lists(st.integers(0, ITEMS - 1), unique=True, max_size=ITEMS).map(
     lambda places: np.array(sorted(places), dtype=np.int32)
 )
+lists = places_of.map(PostingList.of)
 
 
 @st.composite
@@ -27,23 +29,23 @@ def sums(draw):
         )
         for n in range(draw(st.integers(0, 3)))
     ]
-    counted = draw(lists)
-    counts = np.arange(len(counted), dtype=np.float64)
+    counted = draw(places_of)
+    listed = PostingList.of(counted, np.arange(len(counted), dtype=np.uint8))
     lengths = np.linspace(1, 2, ITEMS)
-    terms.append(Term("bm25", "c", (counted,), lambda at, places: counts[at] / lengths[places]))
+    terms.append(Term("bm25", "c", (listed,), lambda counts, places: counts / lengths[places]))
     return PostingSum(Ancestry.of(TREE), tuple(terms), draw(st.floats(-1, 1)), draw(st.booleans()))
 
 
 def by_definition(total: PostingSum) -> list[float]:
     scores = []
     for item in range(ITEMS):
-        held = [t for t in total.terms if any(item in one.tolist() for one in t.lists)]
+        held = [t for t in total.terms if any(item in one.positions for one in t.lists)]
         scores.append(total.baseline + sum(float(t.at(np.array([item]))[0]) for t in held))
     return scores
 
 
 @settings(max_examples=100, deadline=None)
-@given(sums(), lists)
+@given(sums(), places_of)
 def test_some_items_score_as_they_do_among_all(total, places):
     plain = PostingSum(total.ancestry, total.terms, total.baseline)
     np.testing.assert_allclose(plain.whole().dense(), by_definition(plain), atol=1e-12)
@@ -54,7 +56,7 @@ def test_some_items_score_as_they_do_among_all(total, places):
 
 
 @settings(max_examples=100, deadline=None)
-@given(sums(), lists)
+@given(sums(), places_of)
 def test_divided_by_the_largest_that_is_looked_at(total, places):
     plain = PostingSum(total.ancestry, total.terms, total.baseline).at(places).scores
     divided = (
@@ -74,12 +76,12 @@ def test_who_is_on_the_shortest_lists_leads(total, most, always):
         used += len(one)
         if used > most and not (always and number == 0):
             break
-        wanted |= set(one.tolist())
+        wanted |= set(one.positions.tolist())
     assert led.tolist() == sorted(wanted)
 
 
 def test_a_reason_is_any_of_its_lists():
-    lists = tuple(np.array(one, dtype=np.int32) for one in ([1, 5], [5, 7]))
+    lists = tuple(PostingList.of(np.array(one, dtype=np.int32)) for one in ([1, 5], [5, 7]))
     total = PostingSum(Ancestry.of(TREE), (Term.worth("color", "black", lists, 1.0),))
     found = [total.whole().explain(int(TREE.order[place]))[0].matched for place in (0, 1, 5, 7)]
     assert found == [False, True, True, True]

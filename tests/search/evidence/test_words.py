@@ -72,7 +72,7 @@ def test_a_dictionary_finds_what_it_holds_and_nothing_else(strings, other):
     assert held == sorted(strings)
     assert [terms.find(string) for string in held] == list(range(len(terms)))
     assert (terms.find(other) == MISSING) == (other not in strings)
-    assert terms.begins(other) == any(string.startswith(other) for string in strings)
+    assert (terms.first(other) is not None) == any(string.startswith(other) for string in strings)
 
 
 def test_postings_are_sorted_positions_with_counts():
@@ -81,12 +81,11 @@ def test_postings_are_sorted_positions_with_counts():
     builder.add(["a", "c"], np.array([0, 0], np.int32), np.array([3, 1], np.int32))
     postings = builder.finish(np.array([3, 2, 1, 0], dtype=np.int32))
     assert [postings.terms[n] for n in range(3)] == ["a", "b", "c"]
-    assert postings.of(0).tolist() == [0, 1, 2]
-    assert (postings.of(1).tolist(), postings.counts_of(1).tolist()) == ([1, 3], [2, 1])
+    assert postings.find("a").positions.tolist() == [0, 1, 2]
+    assert [one.tolist() for one in postings.find("b").now()] == [[1, 3], [2, 1]]
     assert postings.items("c") == 0
     assert postings.items("unknown") == 0
-    lists = postings.lists_of(["b", "a", "unknown"])
-    assert [one.tolist() for one in lists] == [[1, 3], [0, 1, 2]]
+    assert postings.find("unknown") is None
 
 
 def test_bm25_is_the_baseline_divided_by_its_best(shop):
@@ -143,7 +142,7 @@ def test_a_lone_character_finds_compounds_but_a_pair_no_single_characters(tmp_pa
     ]
     assert found == [[0, 1, 2], [1], [1, 3]]
     [rare] = index.read("傘", Weights(most=1.0)).words
-    assert sorted(index.tree.order[rare.positions].tolist()) == [0, 1, 2]
+    assert sorted(index.tree.order[rare.listed.positions].tolist()) == [0, 1, 2]
 
 
 MIXED = st.text("aB1.,' -é９ﾃアー水々い한\u1112\u1161д🙂", max_size=10)

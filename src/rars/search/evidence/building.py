@@ -20,8 +20,10 @@ from rars.data.store import Columns
 from rars.errors import RarsError
 from rars.progress import Advance
 from rars.search.evidence.extractor import Extractor
+from rars.search.evidence.growth import Dictionary, changed, shared_since
 from rars.search.evidence.guarding import Unread
 from rars.search.evidence.lexical import Words
+from rars.search.evidence.lists import GONE, Moves
 from rars.search.evidence.postings import Postings, PostingsBuilder
 from rars.search.evidence.text import block_of, features
 from rars.tree import PrefixTree
@@ -42,7 +44,7 @@ class Old:
 
     tree: PrefixTree
     words: Words
-    keys: Postings
+    keys: Dictionary
 
 
 def build_postings(
@@ -66,19 +68,22 @@ def carry_postings(
     tree: PrefixTree,
     extractors: Sequence[Extractor],
     advance: Advance | None = None,
-) -> tuple[Words, Postings]:
+) -> tuple[Words, Dictionary]:
     """The same after a change: ``origin`` is each item's row in the old catalogue, or ``NEW``."""
     words, keys = PostingsBuilder(), PostingsBuilder()
     lengths = np.zeros(_checked(dataset, tree), dtype=np.int32)
     kept, new = np.flatnonzero(origin != NEW), np.flatnonzero(origin == NEW).astype(np.int32)
     before = old.tree.positions[origin[kept]]
-    to = np.full(old.tree.n_items, NEW, dtype=np.int32)
+    to = np.full(old.tree.n_items, GONE, dtype=np.int32)
     to[before] = tree.positions[kept]
+    moves = Moves(to, tree.n_items)
     lengths[kept] = old.words.lengths[before]
     read_items(dataset.item_store, extractors, new, words, keys, lengths, advance).warn()
+    since = shared_since(old.words.postings, moves)
+    new_words, new_keys = words.finish(tree.positions), keys.finish(tree.positions)
     return (
-        Words(old.words.postings.changed(to, words.finish(tree.positions)), lengths[tree.order]),
-        old.keys.changed(to, keys.finish(tree.positions)),
+        Words(changed(old.words.postings, moves, new_words, since), lengths[tree.order]),
+        changed(old.keys, moves, new_keys, since),
     )
 
 

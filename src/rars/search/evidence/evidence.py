@@ -23,6 +23,7 @@ import numpy.typing as npt
 from rars.arrays import Bools, Floats
 from rars.arrays import Ints as Positions
 from rars.search.evidence.ancestry import Ancestry
+from rars.search.evidence.lists import PostingList
 
 CROWDED = 4
 """Evidence that matches more than one in so many items is kept densely."""
@@ -38,15 +39,15 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """What a query looked for, and lists of the sorted positions of the items that have it."""
+    """What a query looked for, and lists of the items that have it."""
 
     kind: str
     text: str
-    lists: tuple[Positions, ...]
+    lists: tuple[PostingList, ...]
 
     def holds(self, place: int) -> bool:
         """Whether an item, given by its position, has it."""
-        return any(_holds(positions, place) for positions in self.lists)
+        return any(one.holds(place) for one in self.lists)
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,8 +277,3 @@ def _looked_up(listed: Positions, values: Floats, wanted: Positions, otherwise: 
         return np.full(wanted.shape, otherwise, dtype=values.dtype)
     at = np.minimum(np.searchsorted(listed, wanted), len(listed) - 1)
     return np.where(listed[at] == wanted, values[at], otherwise)
-
-
-def _holds(positions: Positions, place: int) -> bool:
-    at = int(np.searchsorted(positions, place))
-    return at < len(positions) and int(positions[at]) == place

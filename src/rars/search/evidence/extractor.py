@@ -16,7 +16,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from rars.search.evidence.postings import Postings
+from rars.search.evidence.growth import Dictionary
 from rars.search.evidence.text import Finds, Token, cuts_word
 
 OWNED = 0.5
@@ -53,8 +53,8 @@ class Mention:
 class Known:
     """What the catalogue has: keys of all extractors, and words; and the query's language, if it is known."""
 
-    keys: Postings
-    words: Postings
+    keys: Dictionary
+    words: Dictionary
     language: str | None = None
 
     def share(self, key: str, word: str) -> float:
@@ -97,7 +97,7 @@ def longest_runs(
     A run grows while some key of the catalogue begins with it, so the cost does not depend on how many
     names the catalogue has. A run never begins or ends inside a word written without spaces.
     """
-    terms = known.keys.terms
+    keys = known.keys
     found = []
     at = 0
     while at < len(tokens):
@@ -105,10 +105,10 @@ def longest_runs(
         run = prefix
         for ahead in range(at, min(at + LONGEST_RUN, len(tokens))):
             run = f"{run} {tokens[ahead].text}"
-            key = terms.first(run + ending)
+            key = keys.first(run + ending)
             if key and (ending or key == run) and not cuts_word(folded, tokens[ahead].end):
                 best, end = key, ahead
-            if not terms.begins(f"{run} "):
+            if keys.first(f"{run} ") is None:
                 break
         if best is not None and not cuts_word(folded, tokens[at].start):
             found.append((tokens[at].start, tokens[end].end, best))

@@ -30,10 +30,10 @@ from rars.search.evidence.building import Old, build_postings, carry_postings
 from rars.search.evidence.colors import Colors
 from rars.search.evidence.evidence import Evidence
 from rars.search.evidence.extractor import Constraint, Extractor, Known, without_overlaps
+from rars.search.evidence.growth import Dictionary, load_dictionaries, save_dictionaries
 from rars.search.evidence.guarding import mentions
 from rars.search.evidence.lexical import Rare, Words
 from rars.search.evidence.negation import affirmed
-from rars.search.evidence.postings import Postings
 from rars.search.evidence.quantities import Quantities
 from rars.search.evidence.sums import PostingSum, Term
 from rars.search.evidence.text import tokens
@@ -108,7 +108,7 @@ class EvidenceIndex:
 
     ancestry: Ancestry
     words: Words
-    keys: Postings
+    keys: Dictionary
     extractors: tuple[Extractor, ...]
 
     @classmethod
@@ -187,12 +187,12 @@ class EvidenceIndex:
             gamma = weights.gamma(constraint)
             baseline -= gamma / len(asked.constraints)
             value = (1 + gamma) / len(asked.constraints)
-            lists = self.keys.lists_of(constraint.keys)
+            lists = tuple(one for key in constraint.keys if (one := self.keys.find(key)))
             terms.append(Term.worth(constraint.kind, constraint.text, lists, value))
         total = sum(rare.idf for rare in asked.words)
         for rare in asked.words:
             value = weights.lexical * rare.idf / total
-            terms.append(Term.worth("word", rare.word, (rare.positions,), value))
+            terms.append(Term.worth("word", rare.word, (rare.listed,), value))
         return PostingSum(self.ancestry, tuple(terms), baseline)
 
     def bm25(self, text: str, *, k1: float = 1.2, b: float = 0.75) -> Evidence:
@@ -209,12 +209,15 @@ class EvidenceIndex:
 
     # -- disk ------------------------------------------------------------------------------------
 
-    def save(self, folder: Path) -> None:
-        """Write the arrays and their digests, all or nothing."""
+    def save(self, folder: Path, before: Path | None = None) -> None:
+        """Write the arrays and their digests, all or nothing.
+
+        ``before`` is the folder of the index that this one was ``changed`` from: what they share is linked.
+        """
         with artifacts.writing(folder, kind=KIND) as draft:
             draft.meta.update(described(self.tree, self.extractors))
-            self.words.postings.save(draft, "words")
-            self.keys.save(draft, "keys")
+            named = {"words": self.words.postings, "keys": self.keys}
+            save_dictionaries(draft, named, before)
             draft.save_array("lengths", self.words.lengths)
 
     @classmethod
@@ -232,10 +235,9 @@ class EvidenceIndex:
         if artifact.meta["order"] != _digest(tree):
             raise RarsError(f"{folder} was made for other identifiers; build it again.")
         chosen = _chosen(artifact, extractors)
-        words = Words(
-            Postings.load(artifact, "words", mmap=mmap), artifact.array("lengths", mmap=mmap)
-        )
-        return cls(Ancestry.of(tree), words, Postings.load(artifact, "keys", mmap=mmap), chosen)
+        words, keys = load_dictionaries(artifact, ("words", "keys"), tree.n_items, mmap=mmap)
+        lengths = artifact.array("lengths", mmap=mmap)
+        return cls(Ancestry.of(tree), Words(words, lengths), keys, chosen)
 
     def fits(self) -> bool:
         """Whether what was stored speaks of the tree's items."""

@@ -14,16 +14,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rars.arrays import Floats, Ints
 from rars.search.evidence.ancestry import Ancestry
-from rars.search.evidence.postings import Positions, Postings
+from rars.search.evidence.growth import Dictionary
+from rars.search.evidence.lists import Counts, PostingList
 from rars.search.evidence.sums import PostingSum, Term, Values
-from rars.search.evidence.terms import MISSING
 from rars.search.evidence.text import Token
 
 
@@ -32,7 +32,7 @@ class Rare(NamedTuple):
 
     word: str
     idf: float
-    positions: Positions
+    listed: PostingList
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Words:
     Both are in SID order.
     """
 
-    postings: Postings
+    postings: Dictionary
     lengths: npt.NDArray[np.int32]
 
     def rarest(
@@ -55,13 +55,14 @@ class Words:
         items = len(self.lengths)
         found = []
         for word in {token.text for token in asked}:
-            number = self.postings.find(word)
-            size = 0 if number == MISSING else self.postings.size(number)
-            if least <= size <= most * items:
-                found.append((size, word, number))
+            listed = self.postings.find(word)
+            size = 0 if listed is None else len(listed)
+            if listed is not None and least <= size <= most * items:
+                found.append((size, word, listed))
+        found.sort(key=lambda one: one[:2])
         return [
-            Rare(word, math.log((items + 1) / (size + 1)), self.postings.of(number))
-            for size, word, number in sorted(found)[:count]
+            Rare(word, math.log((items + 1) / (size + 1)), listed)
+            for size, word, listed in found[:count]
         ]
 
     def bm25(
@@ -71,24 +72,21 @@ class Words:
 
         ``asked`` are the words of the query, as ``rars.data.words.words`` gives them.
         """
-        numbers = (
-            (word, times, self.postings.find(word)) for word, times in Counter(asked).items()
-        )
+        found = ((word, times, self.postings.find(word)) for word, times in Counter(asked).items())
         terms = (
-            Term("bm25", word, (self.postings.of(number),), self._weights(number, times, k1, b))
-            for word, times, number in numbers
-            if number != MISSING
+            Term("bm25", word, (listed,), self._weights(len(listed), times, k1, b))
+            for word, times, listed in found
+            if listed is not None
         )
         return PostingSum(ancestry, tuple(terms), divided=True)
 
-    def _weights(self, number: int, asked: int, k1: float, b: float) -> Values:
-        """What a word that the query has ``asked`` times is worth to the items of its list."""
-        size, items = self.postings.size(number), len(self.lengths)
+    def _weights(self, size: int, asked: int, k1: float, b: float) -> Values:
+        """What a word of ``size`` items that the query has ``asked`` times is worth to each of them."""
+        items = len(self.lengths)
         idf = math.log(1 + (items - size + 0.5) / (size + 0.5))
-        counts = self.postings.counts_of(number)
 
-        def weights(index: Any, places: Ints) -> Floats:
-            times = counts[index].astype(np.float64)
+        def weights(counts: Counts, places: Ints) -> Floats:
+            times = counts.astype(np.float64)
             saturation = k1 * (1 - b + b * self.lengths[places] / self._mean_length)
             return np.asarray(asked * (idf * times / (times + saturation)), dtype=np.float64)
 

@@ -28,6 +28,7 @@ from rars.data import Dataset
 from rars.errors import RarsError
 from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.evidence import Evidence, Reason
+from rars.search.evidence.lists import PostingList
 
 NEAREST = 50
 """The m training queries that are heard."""
@@ -116,7 +117,9 @@ class JudgedQueries:
             order = np.argsort(places)
             told = tuple(
                 Reason(
-                    "neighbour", self.texts[query].as_py(), (np.sort(positions[self._of(query)]),)
+                    "neighbour",
+                    self.texts[query].as_py(),
+                    (PostingList.of(np.sort(positions[self._of(query)])),),
                 )
                 for query in one.nearest[:_TOLD].tolist()
             )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +17,12 @@ import pyarrow.compute as pc
 
 from rars.arrays import Ints
 from rars.artifacts import Artifact, Draft
+from rars.search.evidence.lists import GONE, Counts, Moves, Positions, PostingList, Run
 from rars.search.evidence.terms import MISSING, Terms
 from rars.tree.sorting import lower_bounds, run_starts, stable_order
 
-Positions = npt.NDArray[np.int32]
-Counts = npt.NDArray[np.uint8]
+FILES = ("text", "ends", "starts", "positions", "counts")
+"""The arrays that postings are kept in."""
 
 _MOST = 255
 _BLOCK = 2**18
@@ -41,71 +43,77 @@ class Postings:
     positions: Positions
     counts: Counts
 
-    def find(self, term: str) -> int:
-        """The number of a term, or ``MISSING``."""
-        return self.terms.find(term)
+    def find(self, term: str) -> PostingList | None:
+        """The items that have a term; None where none has it."""
+        number = self.terms.find(term)
+        run = None if number == MISSING else self.run(number)
+        return PostingList((run,)) if run is not None and run.size else None
+
+    def run(self, number: int) -> Run:
+        """The list of a term, given by its number."""
+        here = slice(int(self.starts[number]), int(self.starts[number + 1]))
+        return Run(
+            np.asarray(self.positions[here]), np.asarray(self.counts[here]), here.stop - here.start
+        )
 
     def items(self, term: str) -> int:
         """Document frequency: how many items have a term."""
         number = self.terms.find(term)
-        return 0 if number == MISSING else self.size(number)
+        return 0 if number == MISSING else int(self.starts[number + 1] - self.starts[number])
 
-    def size(self, number: int) -> int:
-        """How many items have the term of this number."""
-        return int(self.starts[number + 1] - self.starts[number])
-
-    def of(self, number: int) -> Positions:
-        """The positions of a term's items."""
-        return np.asarray(self.positions[self.starts[number] : self.starts[number + 1]])
-
-    def counts_of(self, number: int) -> Counts:
-        """How often each of those items has the term."""
-        return np.asarray(self.counts[self.starts[number] : self.starts[number + 1]])
-
-    def lists_of(self, terms: Sequence[str]) -> tuple[Positions, ...]:
-        """The positions of each of the terms that an item has."""
-        return tuple(self.of(n) for n in map(self.terms.find, terms) if n != MISSING)
+    def first(self, prefix: str) -> str | None:
+        """The first term that begins with ``prefix``."""
+        return self.terms.first(prefix)
 
     def save(self, draft: Draft, name: str) -> None:
         """Write the arrays as ``NAME-*.npy``."""
-        draft.save_array(f"{name}-text", self.terms.text)
-        draft.save_array(f"{name}-ends", self.terms.ends)
-        draft.save_array(f"{name}-starts", self.starts)
-        draft.save_array(f"{name}-positions", self.positions)
-        draft.save_array(f"{name}-counts", self.counts)
+        arrays: tuple[npt.NDArray[Any], ...] = (
+            *(self.terms.text, self.terms.ends),
+            *(self.starts, self.positions, self.counts),
+        )
+        for part, values in zip(FILES, arrays, strict=True):
+            draft.save_array(f"{name}-{part}", values)
 
     @classmethod
     def load(cls, artifact: Artifact, name: str, *, mmap: bool = True) -> Postings:
         """Open what ``save`` wrote."""
         text, ends, starts, positions, counts = (
-            artifact.array(f"{name}-{part}", mmap=mmap)
-            for part in ("text", "ends", "starts", "positions", "counts")
+            artifact.array(f"{name}-{part}", mmap=mmap) for part in FILES
         )
         return cls(Terms(text, ends), starts, positions, counts)
 
-    def changed(self, to: Positions, new: Postings) -> Postings:
+    def changed(self, moves: Moves, new: Postings) -> Postings:
         """The postings of a changed catalogue, as if they had been made anew.
 
-        ``to`` (items,) is where an item stands now, negative for one that is gone. ``new`` are the postings
-        of new items. What it costs is one pass over the postings: where items that stay keep their order,
-        nothing is sorted.
+        ``new`` are the postings of new items. What it costs is one pass over the postings: where items that
+        stay keep their order, nothing is sorted.
         """
-        stays = to >= 0
-        ours = self if stays.all() else self._of(stays)
-        if (np.diff(to[stays]) > 0).all():
-            return ours._woven(to, new)
-        return ours._moved(to)._woven(np.arange(int(to.max(initial=-1)) + 1, dtype=np.int32), new)
+        ours = self if moves.all_stay else self._of(moves.to != GONE)
+        if moves.rises:
+            return ours._woven(moves.to, new)
+        return ours._moved(moves.to)._woven(np.arange(moves.items, dtype=np.int32), new)
+
+    def left(self, moves: Moves) -> Ints | None:
+        """(terms,) how many items of each list are still there; None where all are."""
+        if moves.all_stay:
+            return None
+        return self._sizes(moves.to != GONE)[1]
 
     def _of(self, stays: npt.NDArray[np.bool_]) -> Postings:
         """The postings of some items; terms that none of them has are forgotten."""
-        kept = stays[self.positions]
-        sizes = np.diff(self.starts)
-        some = np.flatnonzero(sizes)
-        sizes[some] = np.add.reduceat(kept, self.starts[some], dtype=np.int64)
+        kept, sizes = self._sizes(stays)
         terms = Terms.of(self.terms.array().filter(pa.array(sizes > 0)))
         return Postings(
             terms, _starts(sizes[sizes > 0]), self.positions[kept], np.asarray(self.counts)[kept]
         )
+
+    def _sizes(self, stays: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], Ints]:
+        """Which postings are of items that stay, and how many each term has of them."""
+        kept = stays[self.positions]
+        sizes = np.diff(self.starts)
+        some = np.flatnonzero(sizes)
+        sizes[some] = np.add.reduceat(kept, self.starts[some], dtype=np.int64)
+        return kept, sizes
 
     def _moved(self, to: Positions) -> Postings:
         """The same of items that stand in another order now."""

@@ -33,7 +33,8 @@ from rars.search.evidence.building import read_items
 from rars.search.evidence.extractor import Extractor
 from rars.search.evidence.guarding import Unread
 from rars.search.evidence.index import KIND, described
-from rars.search.evidence.postings import Positions, Postings, PostingsBuilder
+from rars.search.evidence.lists import Positions
+from rars.search.evidence.postings import Postings, PostingsBuilder
 from rars.search.evidence.terms import Terms
 from rars.tree import PrefixTree
 

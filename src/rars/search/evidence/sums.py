@@ -10,63 +10,62 @@ worth that look: those on the shortest lists, where the terms that tell items ap
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from rars.arrays import Floats, Ints
 from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.evidence import Evidence, Reason, summed
-from rars.search.evidence.postings import Positions
+from rars.search.evidence.lists import Counts, PostingList
 from rars.tree.sorting import distinct
 
-Values = Callable[[Any, Ints], Floats]
-"""v_t of some postings of a list: their index in it, and their items."""
+Values = Callable[[Counts, Ints], Floats]
+"""v_t of some postings: how often their items have the term, and the items."""
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
     """What a query looks for: the lists of the items that have it, and what it is worth to each.
 
-    An item on several of the lists has it once; then ``values`` must not depend on the list.
+    An item on several of the lists has it once; then ``values`` must not depend on counts.
     """
 
     kind: str
     text: str
-    lists: tuple[Positions, ...]
+    lists: tuple[PostingList, ...]
     values: Values
 
     @classmethod
-    def worth(cls, kind: str, text: str, lists: tuple[Positions, ...], value: float) -> Term:
+    def worth(cls, kind: str, text: str, lists: tuple[PostingList, ...], value: float) -> Term:
         """The same to every item."""
         return cls(kind, text, lists, lambda _, items: np.full(len(items), value))
 
     def __len__(self) -> int:
         return sum(map(len, self.lists))
 
-    @cached_property
-    def positions(self) -> Ints:
-        """The sorted positions of all items that have it."""
-        if len(self.lists) == 1:
-            return self.lists[0]
-        return distinct(np.concatenate(self.lists)) if self.lists else np.zeros(0, dtype=np.int32)
-
     def everywhere(self) -> tuple[Ints, Floats]:
-        """Every item that has it, and its value."""
-        return self.positions, self.values(slice(None), self.positions)
+        """Every item that has it (sorted positions), and its value."""
+        if len(self.lists) == 1:
+            places, counts = self.lists[0].now()
+            return places, self.values(counts, places)
+        positions = _together(self.lists)
+        return positions, self.values(np.ones(len(positions), dtype=np.uint8), positions)
 
     def at(self, places: Ints) -> Floats:
         """Its value for some items; 0 for one that does not have it."""
         found = np.zeros(len(places))
         for one in self.lists:
-            if len(one):
-                index = np.minimum(np.searchsorted(one, places), len(one) - 1)
-                held = np.flatnonzero(one[index] == places)
-                found[held] = self.values(index[held], places[held])
+            held, counts = one.at(places)
+            found[held] = self.values(counts, places[held])
         return found
+
+
+def _together(lists: Sequence[PostingList]) -> Ints:
+    """The sorted positions of the items on any of the lists."""
+    every = [one.positions for one in lists]
+    return distinct(np.concatenate(every)) if every else np.zeros(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +100,7 @@ class PostingSum:
         lists = sorted((one for term in self.terms for one in term.lists), key=len)
         ends = np.cumsum([len(one) for one in lists])
         count = int(np.searchsorted(ends, most, side="right"))
-        taken = lists[: max(count, 1) if always else count]
-        return distinct(np.concatenate(taken)) if taken else np.zeros(0, dtype=np.int32)
+        return _together(lists[: max(count, 1) if always else count])
 
     def _made(self, found: Evidence) -> Evidence:
         reasons = tuple(Reason(one.kind, one.text, one.lists) for one in self.terms)

@@ -1,12 +1,12 @@
 """A dictionary of strings as two flat arrays: sorted, searched by bisection, never read into memory.
 
-Owns: finding a term, and whether any term begins with a text. Ignores what terms stand for. Opening one
+Owns: finding a term, and those that begin with a text. Ignores what terms stand for. Opening one
 costs nothing however large it is, and it can be memory-mapped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,8 +26,8 @@ class Terms:
     ``ends``  (terms + 1,) where each begins and the last one ends
 
     >>> terms = Terms.of(["sony ericsson", "acme", "sony"])
-    >>> terms.find("sony"), terms.find("son"), terms.begins("sony "), terms[0]
-    (1, -1, True, 'acme')
+    >>> terms.find("sony"), terms.find("son"), terms.first("sony "), terms[0]
+    (1, -1, 'sony ericsson', 'acme')
     """
 
     text: npt.NDArray[np.uint8]
@@ -62,17 +62,17 @@ class Terms:
         place = self._place(wanted)
         return place if place < len(self) and self._at(place) == wanted else MISSING
 
-    def begins(self, prefix: str) -> bool:
-        """Whether any term begins with ``prefix``."""
-        return self.first(prefix) is not None
-
     def first(self, prefix: str) -> str | None:
         """The first term that begins with ``prefix``."""
+        return next(self.beginning(prefix), (MISSING, None))[1]
+
+    def beginning(self, prefix: str) -> Iterator[tuple[int, str]]:
+        """The terms that begin with ``prefix``, with their numbers."""
         wanted = prefix.encode("utf-8", "replace")
         place = self._place(wanted)
-        if place < len(self) and self._at(place).startswith(wanted):
-            return self[place]
-        return None
+        while place < len(self) and (term := self._at(place)).startswith(wanted):
+            yield place, term.decode()
+            place += 1
 
     @cached_property
     def _views(self) -> tuple[memoryview, memoryview]:

@@ -84,22 +84,16 @@ class Grown:
 
     def fits(self, items: int) -> bool:
         """Whether stored arrays fit together and name none but these items."""
-        sizes = np.diff(self.base.starts)
-        left = self.left
-        return (
+        if not (
             self.base.fits(len(self.moves.to))
             and self.new.fits(items)
             and self.moves.fits(len(self.moves.to), items)
-            and (left is None) == self.moves.all_stay
-            and (
-                left is None
-                or (
-                    left.shape == sizes.shape
-                    and left.dtype.kind == "i"
-                    and bool(((left >= 0) & (left <= sizes)).all())
-                )
-            )
-        )
+        ):
+            return False
+        left = self.base.left(self.moves)
+        if left is None or self.left is None:
+            return left is self.left
+        return np.array_equal(left, self.left)
 
 
 Dictionary = Postings | Grown

@@ -309,6 +309,6 @@ def test_a_fusion_takes_maps_over_a_sentence_transformers_model(world, tmp_path,
     embedder = f"dense.embedder=sentence-transformers:{tiny_encoder}"
     changes = [embedder, "dense.tune=maps", "dense.epochs=1"]
     run, facts = made(world, tmp_path / "run", Recipe.resolve("fusion", changes=changes))
-    assert facts.keys() == {"embedder", "tuning", "weights"}
+    assert facts.keys() == {"embedder", "tuning", "weights", "parts"}
     assert (run.folder / "model" / "maps.safetensors").exists()
     assert running.Baseline.load(run.folder).search("red mug", 2)

@@ -143,7 +143,7 @@ def test_index_makes_what_is_missing_and_tunes(rars, run):
     shutil.rmtree(run / "index")
     said = json.loads(rars("index", run, "--json", "--tune").out)
     assert said["version"] == "v000001"
-    parts = {"bm25", "dense", "paper", "neighbours"}
+    parts = {"bm25", "dense", "paper", "neighbours", "letters"}
     assert said["hybrid"].keys() == parts | {"weight", "prior", "bound"}
     assert json.loads(rars("index", run, "--json", "--force").out)["version"] == "v000002"
     assert index.is_current(Run.open(run))

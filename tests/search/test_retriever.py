@@ -76,6 +76,7 @@ def test_hybrid_is_the_weighted_sum_of_all_evidence(retriever):
             (hybrid.paper, index.compatibility(text)),
             (hybrid.dense, index.dense(dense[0])),
             (hybrid.neighbours, retriever.index.judged.evidence(asked, index.ancestry)[0]),
+            (hybrid.letters, index.dense(retriever.catalogue.letters.likeness(text))),
         ]
     )
     guide = {"evidence": [evidence], "mask": (True,) * 3, "weight": hybrid.weight}

@@ -147,7 +147,7 @@ def test_names_nobody_knows_are_one_sentence(retriever):
         plan("best", 3)
     asked = AskedOf(retriever.index.evidence, None, [TEXT], [None])
     with pytest.raises(
-        RarsError, match="no evidence 'smell'; choose one of f, bm25, neighbours, dense"
+        RarsError, match="no evidence 'smell'; choose one of f, bm25, neighbours, letters, dense"
     ):
         weigh(asked, {"smell": 1.0})
     with pytest.raises(RarsError, match="nothing that evidence \\(dense\\) could read"):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from rars import artifacts
 from rars.errors import RarsError
+from rars.search.evidence.letters import Letters, files
 from rars.search.store import ItemStore, save_changed, save_first
 
 SCHEMA = pa.schema([("id", pa.string()), ("title", pa.string())])
@@ -122,15 +123,32 @@ def change(home, number, keep, rows):
 def test_files_of_items_that_stay_are_shared(versions):
     names = {path.name for path in (versions / "v2").iterdir()}
     own = {"items-000002.parquet", "shown-000002.arrow", "item-rows.npy", "manifest.json"}
-    assert names == own | {"items.parquet", "shown.arrow"}
-    for name in ("items.parquet", "shown.arrow"):
+    shared = {"items.parquet", "shown.arrow", *files("")}
+    assert names == own | {*files("-000002")} | shared
+    for name in shared:
         assert (versions / "v2" / name).samefile(versions / "v1" / name)
+
+
+def test_letters_of_titles_follow_a_change(versions):
+    kept = ItemStore.load(artifacts.opening(versions / "v2", kind="catalogue"))
+    titles = kept.table["title"].take(kept.rows).to_pylist()
+    anew = Letters.of([titles])
+    for query in ("lamp", "red mug", "b"):
+        np.testing.assert_array_equal(kept.letters.likeness(query), anew.likeness(query))
+
+
+def test_an_index_of_before_letters_were_kept_goes_without(versions):
+    for path in (versions / "v1").glob("letter*"):
+        path.unlink()
+    artifact = artifacts.Artifact(versions / "v1", {"items-in": [""]}, "")
+    assert ItemStore.load(artifact).letters is None
 
 
 def test_files_of_which_little_is_left_are_written_anew(versions):
     change(versions, 2, np.array([True, False, False, False, False, True]), [])
     assert {path.name for path in (versions / "v3").iterdir()} == {
-        *("items-000003.parquet", "shown-000003.arrow", "manifest.json")
+        *("items-000003.parquet", "shown-000003.arrow", "manifest.json"),
+        *files("-000003"),
     }
     kept = ItemStore.load(artifacts.opening(versions / "v3", kind="catalogue"))
     assert kept.ids.to_pylist() == ["a0", "b"]

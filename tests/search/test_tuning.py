@@ -103,7 +103,7 @@ def test_the_fit_becomes_settings():
     """Relevant items drawn by known settings: the settings come back."""
     rng = np.random.default_rng(0)
     names, n, each = (MODEL, OWN, *PARTS), 1500, 30
-    truth = np.array([0.75, 0.25, 4.0, 3.0, 2.0, 1.0])
+    truth = np.array([0.75, 0.25, 4.0, 3.0, 2.0, 1.0, 2.0])
     scores = rng.normal(size=(n, each, len(names)))
     total = scores @ truth + rng.gumbel(size=(n, each))
     gains = (total == total.max(axis=1, keepdims=True)).ravel()
@@ -114,11 +114,11 @@ def test_the_fit_becomes_settings():
     assert fitted.queries == n
     assert settings.prior == pytest.approx(0.75, abs=0.06)
     usual = HybridSettings()
-    whole = usual.bm25 + usual.dense + usual.paper + usual.neighbours
+    whole = usual.bm25 + usual.dense + usual.paper + usual.neighbours + usual.letters
     got = np.array([getattr(settings, PARTS[name]) for name in PARTS])
     assert got.sum() == pytest.approx(whole, rel=1e-3)
-    np.testing.assert_allclose(got / whole, [0.4, 0.3, 0.2, 0.1], atol=0.03)
-    assert settings.weight * whole == pytest.approx(10.0, rel=0.1)
+    np.testing.assert_allclose(got / whole, np.array([4, 3, 2, 1, 2]) / 12, atol=0.03)
+    assert settings.weight * whole == pytest.approx(12.0, rel=0.1)
 
 
 @pytest.mark.parametrize("knows", [MODEL, "bm25"])
@@ -151,7 +151,7 @@ def test_kinds_that_are_not_taught_stay(retriever):
 
 def test_without_a_query_that_tells_anything_the_usual_settings_stay():
     """The usual lambda is that of sums over depths; a bound, which counts once, has as much more."""
-    nothing = Candidates.of(2, np.zeros(0, dtype=int), np.zeros((0, 6)), np.zeros(0))
+    nothing = Candidates.of(2, np.zeros(0, dtype=int), np.zeros((0, 7)), np.zeros(0))
     names = (MODEL, OWN, *PARTS)
     settings, fitted = fitted_hybrid(Gathered(names, np.zeros(0, dtype=int), nothing), 4)
     usual = HybridSettings()

@@ -1,8 +1,8 @@
 """Several systems as one: a weighted sum of their scores, item by item.
 
 Owns: putting scores of different systems on one scale, and the system ``fusion`` of BM25 and dense vectors,
-tuned or not, and (if asked for) of what was relevant to similar queries. Its weights are fitted on validation
-queries as those of the rule ``hybrid`` are (``rars.search.fitting``); ignores how.
+tuned or not, and (if asked for) of what was relevant to similar queries and of letters. Its weights are
+fitted on validation queries as those of the rule ``hybrid`` are (``rars.search.fitting``); ignores how.
 
 Within each query and system, scores are shifted and scaled to [0, 1] over the items that the system
 returned. An item that a system did not return counts 0 there.
@@ -22,6 +22,7 @@ from pydantic import PositiveInt
 from rars.arrays import Bools, Floats, Ints
 from rars.baselines.bm25 import BM25
 from rars.baselines.dense import DENSE
+from rars.baselines.letters import LETTERS
 from rars.baselines.neighbours import NEIGHBOURS
 from rars.baselines.parts import Facts, Own, SystemPart
 from rars.config import Section
@@ -44,7 +45,9 @@ class FusionSettings(Section):
     depth: PositiveInt = DEPTH
     """How many items of each system take part."""
     neighbours: bool = False
-    """Whether items that were relevant to similar training queries are a third part."""
+    """Whether items that were relevant to similar training queries are a part."""
+    letters: bool = False
+    """Whether titles that share letters with the query are a part."""
 
 
 @dataclass(frozen=True)
@@ -163,9 +166,12 @@ def _check(found: Sequence[Ranked], weights: Sequence[float]) -> None:
 # -- the system ------------------------------------------------------------------------------------
 
 
-def _parts(own: Own) -> list[SystemPart]:
+def _parts(own: Own) -> dict[str, SystemPart]:
     settings: FusionSettings = own["fusion"]
-    return [BM25, DENSE, *([NEIGHBOURS] if settings.neighbours else [])]
+    asked = {"neighbours": NEIGHBOURS, "letters": LETTERS}
+    return {"BM25": BM25, "dense": DENSE} | {
+        name: part for name, part in asked.items() if getattr(settings, name)
+    }
 
 
 def _learn(
@@ -182,14 +188,17 @@ def _learn(
 
     assert held is not None
     facts: Facts = {}
-    for part in (BM25, DENSE):  # neighbours look through the dense part's eyes
+    for part in (
+        BM25,
+        DENSE,
+    ):  # neighbours look through the dense part's eyes, letters learn nothing
         facts |= part.learn(own, dataset, folder, held, seed=seed, advance=advance)
     truth = Truth.of(dataset, "validation")
     texts: list[str] = dataset.query_texts.take(pa.array(truth.queries)).to_pylist()
     settings: FusionSettings = own["fusion"]
     parts = _opened(own, dataset, folder, facts, None)
     found = Fusion.tuned(parts, texts, truth, depth=settings.depth)
-    return facts | {"weights": list(found.weights)}
+    return facts | {"weights": list(found.weights), "parts": list(_parts(own))}
 
 
 def _open(
@@ -208,7 +217,8 @@ def _open(
 def _opened(
     own: Own, dataset: Dataset, folder: Path, facts: Mapping[str, Any], advance: Advance | None
 ) -> tuple[Searcher, ...]:
-    return tuple(part.open(own, dataset, folder, facts, advance=advance) for part in _parts(own))
+    every = _parts(own).values()
+    return tuple(part.open(own, dataset, folder, facts, advance=advance) for part in every)
 
 
 FUSION = SystemPart(

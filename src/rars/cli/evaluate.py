@@ -14,9 +14,9 @@ Rules = Annotated[
     str | None,
     typer.Option(
         "--rule",
-        help="ar, all, hybrid, hybrid-PART (without bm25, dense, paper, neighbours, prior or model) or a "
-        "pattern such as 0110; several with commas. The recipe's own where none is given; BM25, dense and "
-        "fusion have one, plain.",
+        help="ar, all, hybrid, hybrid-PART (without bm25, dense, paper, neighbours, letters, prior or "
+        "model) or a pattern such as 0110; several with commas. The recipe's own where none is given; BM25, "
+        "dense and fusion have one, plain.",
     ),
 ]
 

@@ -36,8 +36,8 @@ def search(
     rule: Annotated[
         str | None,
         typer.Option(
-            help="ar, all, hybrid, hybrid-PART (without bm25, dense, paper, neighbours, prior or model), or "
-            "a 0 or 1 for each code, such as 0110; the recipe's own if not given."
+            help="ar, all, hybrid, hybrid-PART (without bm25, dense, paper, neighbours, letters, prior or "
+            "model), or a 0 or 1 for each code, such as 0110; the recipe's own if not given."
         ),
     ] = None,
     categories: Annotated[

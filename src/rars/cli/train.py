@@ -77,7 +77,7 @@ def _show_learned(payload: dict[str, Any]) -> None:
             f"nDCG@100 on validation queries {100 * before:.1f} before, {100 * after:.1f} after."
         )
     if weights:
-        named = zip(("BM25", "dense", "neighbours"), weights, strict=False)
+        named = zip(payload["learned"]["parts"], weights, strict=True)
         console.show(f"  weights: {', '.join(f'{name} {one:.2f}' for name, one in named)}.")
 
 

@@ -362,5 +362,5 @@ def _train_other(dataset: Dataset, recipe: Recipe, out: Path, tell: Tell) -> Tra
         run=run,
         recipe=recipe,
         seconds=run.manifest()["steps"].get("model", {}).get("seconds", 0.0),
-        learned={name: facts[name] for name in ("tuning", "weights") if name in facts},
+        learned={name: facts[name] for name in ("tuning", "weights", "parts") if name in facts},
     )

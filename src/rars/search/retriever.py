@@ -495,6 +495,7 @@ class Retriever:
                 self.index.judged,
                 self.near,
                 [plans[row].places for row in rows],
+                letters=self.index.items.letters,
             )
             kinds = rule.evidence if guides else {EXPLAINING: 1.0}
             for row, its in zip(rows, weigh(asked, kinds, bound=rule.bound), strict=True):

@@ -10,8 +10,8 @@ all that a search does differently, so a new one needs no change elsewhere.
 ar         the model alone, S_AR (mask 0000)
 all        the paper's compatibility f at every depth (1111), lambda_comp = 2
 0110       f at the depths marked 1, with the settings of ``all``
-hybrid     BM25, dense similarity, f and judged neighbours in one weighted sum, weights chosen on
-           validation queries
+hybrid     BM25, dense similarity, f, judged neighbours and letters in one weighted sum, weights chosen
+           on validation queries
 hybrid-X   the same without one of its parts (``PARTS``), the other weights as they are: what it brings
 =========  ========================================================================================
 """
@@ -93,6 +93,8 @@ class HybridSettings(Section):
     """Of f, the paper's compatibility."""
     neighbours: float = Field(0.2, ge=0)
     """Of what was relevant to similar training queries, where some were judged, over its maximum."""
+    letters: float = Field(0.2, ge=0)
+    """Of the likeness of letters between query and title, which sees through misspellings."""
     weight: float = Field(20.0, ge=0)
     """lambda: how much the sum counts beside the model's log-probability."""
     prior: float = Field(0.5, ge=0)
@@ -101,7 +103,7 @@ class HybridSettings(Section):
     """True: a prefix is scored by the best item below it, once; False: maxima of all depths are added up."""
 
 
-PARTS = ("bm25", "dense", "paper", "neighbours", "prior", "model")
+PARTS = ("bm25", "dense", "paper", "neighbours", "letters", "prior", "model")
 """What ``hybrid`` can be asked to leave out; ``model`` is all that its log-probability says."""
 _ALONE = 1e9
 """A weight of evidence beside which the model only tells equal sums apart; scores are doubles."""
@@ -125,7 +127,11 @@ def _hybrid(settings: HybridSettings, depth: int) -> Rule:
             "f": settings.paper,
             "dense": settings.dense,
             # Asked for only where it counts: an answer need not wait for what is thrown away.
-            **({"neighbours": settings.neighbours} if settings.neighbours else {}),
+            **{
+                name: weight
+                for name in ("neighbours", "letters")
+                if (weight := getattr(settings, name))
+            },
         },
         prior=settings.prior,
         bound=settings.bound,

@@ -30,6 +30,8 @@ from rars.data.store import Columns
 from rars.errors import RarsError
 from rars.search.columns import SEPARATOR, ItemColumns
 from rars.search.evidence.languages import language_of
+from rars.search.evidence.letters import Letters, load_letters, save_letters
+from rars.search.evidence.letters import files as letter_files
 
 SHOWN = ("id", "title", "brand", "color", "category")
 ITEM_FILE, SHOWN_FILE = "items.parquet", "shown.arrow"
@@ -54,6 +56,8 @@ class ItemStore:
     rows: Ints | None = None
     ends: tuple[str, ...] = ("",)
     """What the names of its files end with."""
+    letters: Letters | None = None
+    """The letter triples of the titles; an index of before they were kept has none."""
 
     @classmethod
     def load(cls, artifact: Artifact) -> ItemStore:
@@ -64,7 +68,10 @@ class ItemStore:
                 shown.append(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
             except (OSError, pa.ArrowException) as error:
                 raise RarsError(f"{path} cannot be read: {str(error).splitlines()[0]}.") from error
-        return cls(pa.concat_tables(shown), source, source.rows, ends)
+        letters = load_letters(artifact, ends, source.rows)
+        if letters is not None and not letters.fits([one.num_rows for one in shown]):
+            raise ValueError("the letters of its titles are not those of its items")
+        return cls(pa.concat_tables(shown), source, source.rows, ends, letters)
 
     def __len__(self) -> int:
         return int(self.table.num_rows) if self.rows is None else len(self.rows)
@@ -206,7 +213,7 @@ def columns_in(place: Artifact | Draft) -> Columns:
 def save_first(draft: Draft, items: Path) -> None:
     """Put an item file into the draft of a first version."""
     shutil.copyfile(items, draft.folder / ITEM_FILE)
-    _write_shown(draft.folder, "")
+    _write_shown(draft, "")
     draft.meta[_META] = [""]
 
 
@@ -231,14 +238,15 @@ def save_changed(
     if 2 * len(rows) < stored or len(ends) >= _SEGMENTS:
         kept = None if keep is None else np.flatnonzero(keep)
         blocks = (block for _, block in old.source.blocks(wanted=kept, size=_GROUP))
-        _write(draft.folder, end, old.source.types, blocks, new)
+        _write(draft, end, old.source.types, blocks, new)
         draft.meta[_META] = [end]
         return
     for one in ends:
-        draft.link(folder, _items(one))
-        draft.link(folder, _shown(one))
+        for name in (_items(one), _shown(one), *letter_files(one)):
+            if (folder / name).exists():  # an index of before letters were kept has none
+                draft.link(folder, name)
     if added:
-        _write(draft.folder, end, old.source.types, (), new)
+        _write(draft, end, old.source.types, (), new)
         ends.append(end)
         rows = np.concatenate([rows, np.arange(stored, stored + added)])
     if len(rows) < stored + added:
@@ -247,14 +255,14 @@ def save_changed(
 
 
 def _write(
-    folder: Path, end: str, schema: pa.Schema, blocks: Iterable[pa.Table], new: pa.Table | None
+    draft: Draft, end: str, schema: pa.Schema, blocks: Iterable[pa.Table], new: pa.Table | None
 ) -> None:
-    with pq.ParquetWriter(folder / _items(end), schema, compression="zstd") as writer:
+    with pq.ParquetWriter(draft.folder / _items(end), schema, compression="zstd") as writer:
         for block in blocks:
             writer.write_table(block)
         if new is not None and new.num_rows:
             writer.write_table(conformed(new, schema), row_group_size=_GROUP)
-    _write_shown(folder, end)
+    _write_shown(draft, end)
 
 
 def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -274,9 +282,9 @@ def conformed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(made, schema=schema)
 
 
-def _write_shown(folder: Path, end: str) -> None:
-    """Write what is shown of an item file that is already in the folder."""
-    path = folder / _items(end)
+def _write_shown(draft: Draft, end: str) -> None:
+    """Write what is shown of an item file that is already in the draft, and the letters of its titles."""
+    path = draft.folder / _items(end)
     names = pq.read_schema(path).names
     present = [name for name in SHOWN if name in names]
     items = pq.read_table(path, columns=present, memory_map=True)
@@ -287,10 +295,11 @@ def _write_shown(folder: Path, end: str) -> None:
     # In one piece, so that a column is one array without a copy when it is mapped.
     table = pa.table(columns, names=list(SHOWN)).combine_chunks()
     with (
-        pa.OSFile(str(folder / _shown(end)), "wb") as sink,
+        pa.OSFile(str(draft.folder / _shown(end)), "wb") as sink,
         pa.ipc.new_file(sink, table.schema) as w,
     ):
         w.write_table(table)
+    save_letters(draft, end, table["title"])
 
 
 def _items(end: str) -> str:

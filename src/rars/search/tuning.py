@@ -11,7 +11,8 @@ between which it is nearly linear. One fit of
 
 gives all weights: prior = b / (a + b), lambda = sum of w_i / (a + b), and the shares of the w_i in their sum.
 But a beam is no re-ranker: whether prefixes are scored by bounds or by sums, and how much more or less of
-lambda serves it, is found by searching. Better is a higher mean of nDCG@10 and Recall@100.
+lambda serves it, is found by searching, and so is whether letters serve it at all. Better is a higher mean of
+nDCG@10 and Recall@100.
 
 A catalogue without judged validation queries is asked pseudo-queries, each made of one item's own words: an
 easy known-item search, which tells evidence that works from a model that knows little.
@@ -42,8 +43,16 @@ from rars.training import pseudo
 
 MEASURES = (Measure("nDCG", 10), Measure("Recall", 100))
 
-PARTS = {"bm25": "bm25", "dense": "dense", "f": "paper", "neighbours": "neighbours"}
+PARTS = {
+    "bm25": "bm25",
+    "dense": "dense",
+    "f": "paper",
+    "neighbours": "neighbours",
+    "letters": "letters",
+}
 """Kinds of evidence, and the setting of each."""
+DOUBTED = "letters"
+"""The kind that is left out where the search is better without it."""
 TIMES = (0.5, 1.0, 2.0)
 """Of the fitted lambda (over the depth, where maxima of all depths are added up): what is tried."""
 LEAST, MOST = 0.01, 1000.0
@@ -87,7 +96,9 @@ def choose_hybrid(
     asked = replace(made, queries=[replace(one, categories=categories) for one in made.queries])
     queries, depth = len(asked.queries), retriever.tree.depth
     forms = list(product((True, False) if judged else (True,), TIMES))
-    total = queries * (1 + len(forms))
+    # A kind that few validation queries cannot be trusted with has to prove itself in the search.
+    doubted = ((), (DOUBTED,)) if judged and retriever.catalogue.letters is not None else ((),)
+    total = queries * (1 + len(forms) * len(doubted))
 
     def told(before: int) -> Advance | None:
         return None if advance is None else lambda done, _: advance(before + done, total)
@@ -96,19 +107,22 @@ def choose_hybrid(
     # tell neither what a match is worth nor how far to trust the model's order, so evidence keeps its own.
     taught = tuple(PARTS) if judged else ("bm25", "dense")
     found = gather(retriever, asked.queries, asked.truth, advance=told(0))
-    # Nor can they say how far they may be believed beside the usual weights: little.
-    settings, fitted = fitted_hybrid(
-        found, depth, taught, strength=None if judged else STRENGTHS[-1]
-    )
-    tried: list[tuple[float, HybridSettings]] = []
-    for bound, times in forms:
-        weight = settings.weight * times / (1 if bound else depth)
-        hybrid = _rounded(settings.model_copy(update={"bound": bound, "weight": weight}))
-        searched = replace(retriever, hybrid=hybrid)
-        rule = [replace(query, rule="hybrid") for query in asked.queries]
-        ranked = rank(searched, rule, advance=told(queries * (1 + len(tried))))
-        tried.append((asked.quality(ranked), hybrid))
-    quality, chosen = max(tried, key=lambda pair: pair[0])
+    tried: list[tuple[float, HybridSettings, Fitted]] = []
+    for without in doubted:
+        kinds = [name for name in taught if name not in without]
+        # Nor can they say how far they may be believed beside the usual weights: little.
+        strength = None if judged else STRENGTHS[-1]
+        settings, fitted = fitted_hybrid(found, depth, kinds, strength=strength)
+        left = {PARTS[name]: 0.0 for name in without}
+        for bound, times in forms:
+            weight = settings.weight * times / (1 if bound else depth)
+            update = {"bound": bound, "weight": weight, **left}
+            hybrid = _rounded(settings.model_copy(update=update))
+            searched = replace(retriever, hybrid=hybrid)
+            rule = [replace(query, rule="hybrid") for query in asked.queries]
+            ranked = rank(searched, rule, advance=told(queries * (1 + len(tried))))
+            tried.append((asked.quality(ranked), hybrid, fitted))
+    quality, chosen, fitted = max(tried, key=lambda one: one[0])
     weights.keep(
         retriever.run,
         retriever.index.meta["model"],

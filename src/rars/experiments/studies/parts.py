@@ -22,6 +22,7 @@ LEFT = {
     "hybrid-dense": "without sentence vectors",
     "hybrid-paper": "without the paper's compatibility",
     "hybrid-neighbours": "without memory",
+    "hybrid-letters": "without letters",
     "ar": "the model alone",
 }
 

@@ -2,8 +2,8 @@
 
 Not a table of the paper. Every system that adds scores up has its weights fitted on the same validation
 queries, by the same likelihood. Fusions add up the words and vectors that ``hybrid`` has in its beam, and
-``fusion-judged`` also what was relevant to similar training queries. ``--set dense.embedder=X --set
-identifiers.embedder=X`` gives all of them other vectors.
+``fusion-judged`` also what was relevant to similar training queries, ``fusion-letters`` likeness of letters
+beside that. ``--set dense.embedder=X --set identifiers.embedder=X`` gives all of them other vectors.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ RIVALS = {
     "fusion": "BM25 + dense",
     "fusion-tuned": "BM25 + fitted dense",
     "fusion-judged": "BM25 + fitted dense + memory",
+    "fusion-letters": "BM25 + fitted dense + memory + letters",
 }
 OWN = "practical"
 SHOWN = ("Recall@10", "Recall@100", "nDCG@10")

@@ -2,7 +2,7 @@
 
 Owns: the table of them, and their weighted sum under a rule. Ignores how the sum joins the model's score.
 
-A kind is a part: ``find(asked) -> one Evidence a query``, or one ``PostingSum`` that is not added up yet, and
+A kind is a part: ``find(asked) -> one Evidence a query``, or one ``Sum`` that is not added up yet, and
 one line in ``EVIDENCE``. It returns None where the catalogue cannot tell (no vectors, say); the sum then goes
 without it.
 
@@ -25,6 +25,7 @@ from rars.errors import RarsError
 from rars.search.candidates import Candidates, looked_beside
 from rars.search.evidence.evidence import Evidence, combine
 from rars.search.evidence.index import EvidenceIndex
+from rars.search.evidence.letters import Letters, Likeness
 from rars.search.evidence.neighbours import JudgedQueries
 from rars.search.evidence.sums import PostingSum
 from rars.search.routing import Matching
@@ -40,6 +41,7 @@ class AskedOf:
     ``embed``                 makes their sentence vectors (n, dim), in the space of ``vectors``; None where
                               nothing does
     ``judged``                the training queries and what is relevant to them; None without any
+    ``letters``               the letter triples of the items' titles; None where they were not kept
     ``near``                  finds the items whose vectors are worth a look; None to look at all
     ``matching``              what each may find; None for everything
     ``others``                where the last part looks at ``near`` items alone: what the others say of them
@@ -54,6 +56,7 @@ class AskedOf:
     near: Candidates | None = None
     matching: Sequence[Matching | None] | None = None
     others: Sequence[Evidence] | None = None
+    letters: Letters | None = None
 
     @property
     def dense(self) -> bool:
@@ -61,7 +64,9 @@ class AskedOf:
         return self.vectors is not None and self.embed is not None
 
 
-Found = Sequence[Evidence | PostingSum]
+Sum = PostingSum | Likeness
+"""Evidence that is not added up yet: of all items, or of those that are looked at."""
+Found = Sequence[Evidence | Sum]
 """What a kind says of every item, one a query."""
 
 
@@ -100,6 +105,12 @@ def _neighbours(asked: AskedOf) -> Sequence[Evidence] | None:
     if asked.judged is None or asked.embed is None:
         return None
     return asked.judged.evidence(asked.embed(), asked.index.ancestry)
+
+
+def _letters(asked: AskedOf) -> Sequence[Likeness] | None:
+    if asked.letters is None:
+        return None
+    return [Likeness(asked.index.ancestry, asked.letters, text) for text in asked.texts]
 
 
 def _dense_near(
@@ -141,6 +152,7 @@ EVIDENCE: dict[str, EvidencePart] = {
     "f": EvidencePart("the paper's compatibility: attributes and rare words", _compatibility),
     "bm25": EvidencePart("BM25, divided by its maximum for the query", _bm25, leads=True),
     "neighbours": EvidencePart("what was relevant to similar training queries", _neighbours),
+    "letters": EvidencePart("letters that the title shares with the query", _letters),
     "dense": EvidencePart("inner products of sentence vectors", _dense, last=True),
 }
 """Every kind of evidence by its name."""
@@ -236,24 +248,23 @@ def _found(asked: AskedOf, kinds: Mapping[str, EvidencePart]) -> dict[str, Found
     return {name: found for name, found in every.items() if found is not None}
 
 
-def _begun(one: Evidence | PostingSum, *, some: bool = False, always: bool = False) -> Evidence:
+def _begun(one: Evidence | Sum, *, some: bool = False, always: bool = False) -> Evidence:
     """Evidence of all items; where only ``some`` are looked at and lists are long, of who leads."""
-    if not isinstance(one, PostingSum):
+    if isinstance(one, Evidence):
         return one
     return one.at(one.led(LONG, always=always)) if some and _long(one) else one.whole()
 
 
-def _long(one: Evidence | PostingSum) -> bool:
-    return isinstance(one, PostingSum) and len(one) > LONG
+def _long(one: Evidence | Sum) -> bool:
+    """Whether adding it up would pass over more than a search that looks at some items should."""
+    return isinstance(one, Likeness) or (isinstance(one, PostingSum) and len(one) > LONG)
 
 
-def _looked_up(
-    long: Mapping[str, Evidence | PostingSum], late: Sequence[Evidence]
-) -> dict[str, Evidence]:
-    """Sums over long lists for the items that late parts look at, and for no others."""
+def _looked_up(long: Mapping[str, Evidence | Sum], late: Sequence[Evidence]) -> dict[str, Evidence]:
+    """Sums that are long for the items that late parts look at, and for no others."""
     places = [one.positions for one in late if one.positions is not None]
     every = distinct(np.concatenate(places)) if places else np.zeros(0, dtype=np.int32)
-    return {name: one.at(every) for name, one in long.items() if isinstance(one, PostingSum)}
+    return {name: one.at(every) for name, one in long.items() if not isinstance(one, Evidence)}
 
 
 def _together(

@@ -32,6 +32,7 @@ PARTS = {
     "f": "attributes and rare words (f)",
     "dense": "similar meaning (dense)",
     "neighbours": "relevant to similar queries (neighbours)",
+    "letters": "letters of the title (letters)",
 }
 
 

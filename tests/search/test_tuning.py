@@ -10,6 +10,7 @@ import pytest
 
 from rars.evaluation.ranking import queries_of
 from rars.evaluation.truth import Truth
+from rars.search import tuning
 from rars.search.exact import exact_search
 from rars.search.fitting import Candidates
 from rars.search.gathering import MODEL, OWN, Gathered, gather
@@ -197,3 +198,24 @@ def test_a_large_catalogue_is_fitted_on_what_its_searches_look_at(retriever):
     assert np.isfinite(found.candidates.scores).all()
     chosen = choose_hybrid(reaching, retriever.run.dataset(), most=10)
     assert Retriever.load(retriever.run.folder).hybrid == chosen
+
+
+@pytest.mark.parametrize(("gain", "stay"), [(0.1, True), (0.0, False), (0.001, False)])
+def test_letters_stay_only_where_the_search_is_better_by_more_than_chance(
+    retriever, monkeypatch, gain, stay
+):
+    """What a search is worth is made up: queries differ by 0.01, and those with letters gain a little more."""
+    calls = []
+
+    def quality(asked, ranked):
+        noise = 0.01 * (-1.0) ** np.arange(len(asked.queries))
+        return (gain + noise) * calls[-1]
+
+    monkeypatch.setattr(
+        tuning, "rank", lambda found, *_, **rest: calls.append(found.hybrid.letters > 0)
+    )
+    monkeypatch.setattr(tuning._Asked, "quality", quality)
+    monkeypatch.setattr(tuning.weights, "keep", lambda *_, **rest: None)
+    chosen = choose_hybrid(retriever, retriever.run.dataset())
+    assert set(calls) == {True, False}
+    assert (chosen.letters > 0) == stay

@@ -26,7 +26,7 @@ from itertools import product
 
 import numpy as np
 
-from rars.arrays import Ints
+from rars.arrays import Floats, Ints
 from rars.data import Dataset, Judgments
 from rars.errors import RarsError
 from rars.evaluation.measures import Measure, measure
@@ -52,7 +52,7 @@ PARTS = {
 }
 """Kinds of evidence, and the setting of each."""
 DOUBTED = "letters"
-"""The kind that is left out where the search is better without it."""
+"""The kind that is left out unless the search is better with it by more than a standard error."""
 TIMES = (0.5, 1.0, 2.0)
 """Of the fitted lambda (over the depth, where maxima of all depths are added up): what is tried."""
 LEAST, MOST = 0.01, 1000.0
@@ -71,10 +71,24 @@ class _Asked:
     rows: Ints
     queries: list[Query]
 
-    def quality(self, ranked: Ranked) -> float:
-        """The mean of the measures over all queries."""
-        per_query = measure(Ranking.of(self.rows, ranked), self.truth, MEASURES)
-        return float(np.mean([per_query.mean(one.name) for one in MEASURES]))
+    def quality(self, ranked: Ranked) -> Floats:
+        """The mean of the measures for each query."""
+        found = measure(Ranking.of(self.rows, ranked), self.truth, MEASURES)
+        return np.asarray(found.matrix().mean(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Settings, the fit they came from, and how good a search with them is for each query."""
+
+    hybrid: HybridSettings
+    fitted: Fitted
+    quality: Floats
+
+    def beats(self, other: _Tried) -> bool:
+        """Whether it is better by more than the standard error of the difference."""
+        gain = self.quality - other.quality
+        return len(gain) > 1 and float(gain.mean()) > float(gain.std(ddof=1)) / len(gain) ** 0.5
 
 
 def choose_hybrid(
@@ -107,35 +121,39 @@ def choose_hybrid(
     # tell neither what a match is worth nor how far to trust the model's order, so evidence keeps its own.
     taught = tuple(PARTS) if judged else ("bm25", "dense")
     found = gather(retriever, asked.queries, asked.truth, advance=told(0))
-    tried: list[tuple[float, HybridSettings, Fitted]] = []
+    best: list[_Tried] = []
+    done = queries
     for without in doubted:
         kinds = [name for name in taught if name not in without]
         # Nor can they say how far they may be believed beside the usual weights: little.
         strength = None if judged else STRENGTHS[-1]
         settings, fitted = fitted_hybrid(found, depth, kinds, strength=strength)
         left = {PARTS[name]: 0.0 for name in without}
+        tried = []
         for bound, times in forms:
             weight = settings.weight * times / (1 if bound else depth)
             update = {"bound": bound, "weight": weight, **left}
             hybrid = _rounded(settings.model_copy(update=update))
             searched = replace(retriever, hybrid=hybrid)
             rule = [replace(query, rule="hybrid") for query in asked.queries]
-            ranked = rank(searched, rule, advance=told(queries * (1 + len(tried))))
-            tried.append((asked.quality(ranked), hybrid, fitted))
-    quality, chosen, fitted = max(tried, key=lambda one: one[0])
+            quality = asked.quality(rank(searched, rule, advance=told(done)))
+            tried.append(_Tried(hybrid, fitted, quality))
+            done += queries
+        best.append(max(tried, key=lambda one: float(one.quality.mean())))
+    chosen = best[0] if len(best) == 1 or best[0].beats(best[1]) else best[1]
     weights.keep(
         retriever.run,
         retriever.index.meta["model"],
-        chosen,
+        chosen.hybrid,
         chosen_on={
             "split": split if judged else "pseudo-queries",
             "queries": queries,
-            "told": fitted.queries,
-            "strength": fitted.strength,
-            "quality": quality,
+            "told": chosen.fitted.queries,
+            "strength": chosen.fitted.strength,
+            "quality": float(chosen.quality.mean()),
         },
     )
-    return chosen
+    return chosen.hybrid
 
 
 def fitted_hybrid(

@@ -204,7 +204,7 @@ def test_a_large_catalogue_is_fitted_on_what_its_searches_look_at(retriever):
 def test_letters_stay_only_where_the_search_is_better_by_more_than_chance(
     retriever, monkeypatch, gain, stay
 ):
-    """What a search is worth is made up: queries differ by 0.01, and those with letters gain a little more."""
+    """What a search is worth is made up: queries differ by 0.01, and letters add a little."""
     calls = []
 
     def quality(asked, ranked):

@@ -130,7 +130,7 @@ def test_fitted_maps_over_a_sentence_model_are_fused_by_name(shop, weights, tmp_
     trained = pipeline.train(
         shop, Recipe.resolve("fusion-tuned", changes=changes), tmp_path / "run"
     )
-    assert {"tuning", "weights"} == set(trained.learned)
+    assert {"tuning", "weights", "parts"} == set(trained.learned)
     assert (tmp_path / "run" / "model" / "maps.safetensors").exists()
     reached = trained.learned["tuning"]["quality"]
     assert reached[trained.learned["tuning"]["epoch"]] >= reached[0]

@@ -28,6 +28,7 @@ def test_without_scripts_a_search_is_a_form(look, served):
     page = look("/", wait="#q", java_script_enabled=False)
     page.fill("#q", "black mug")
     page.click("button.go")
+    page.wait_for_selector(".hit")  # the address changes before the answer is read
     assert "q=black+mug" in page.url
     assert [" ".join(one.split()) for one in titles(page)] == [
         " ".join(one.split()) for one in library(served, "black mug")

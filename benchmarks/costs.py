@@ -66,7 +66,11 @@ def index():
     from rars.tree import PrefixTree
     tree = PrefixTree.build(numpy.load(home / "identifiers" / "codes.npy"))
     tree.save(home / "tree")
-    EvidenceIndex.build(dataset, tree).save(home / "evidence")
+    EvidenceIndex.build(dataset, tree).save(home / "index" / "evidence")
+    from rars.artifacts import writing
+    from rars.search.store import save_first
+    with writing(home / "index" / "items", kind="index") as draft:
+        save_first(draft, dataset.folder / "items.parquet")
 def drawn():
     import numpy
     rng = numpy.random.default_rng(0)
@@ -93,12 +97,12 @@ print(amount, time.process_time() - begun, resource.getrusage(resource.RUSAGE_SE
 """
 
 PARTS = {
-    "embed": "cache/embeddings",
+    "embed": None,  # a vector is as long of any text: rars.pipeline.costs counts them
     "fit": None,
     "cluster": "quantizer",
     "network": None,
     "assign": "identifiers",
-    "index": "evidence",
+    "index": "index",
     "vectors": "stored",
     "cells": None,
 }

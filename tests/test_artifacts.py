@@ -69,6 +69,16 @@ def test_reading_changes_nothing_on_disk(tmp_path):
         assert snapshot(tmp_path) == before
 
 
+@pytest.mark.parametrize("sizes", [[], [0], [3], [0, 7, 0, 1], [9] * 1200])
+def test_an_array_in_blocks_is_to_the_byte_that_of_one_piece(tmp_path, sizes):
+    whole = np.arange(sum(sizes), dtype=np.uint16)
+    with artifacts.writing(tmp_path / "a", kind=KIND) as draft:
+        draft.save_array("whole", whole)
+        draft.stream_array("blocks", np.uint16, np.split(whole, np.cumsum(sizes)))
+    one, other = (tmp_path / "a" / f"{name}.npy" for name in ("whole", "blocks"))
+    assert one.read_bytes() == other.read_bytes()
+
+
 # -- full disks ------------------------------------------------------------------------------------
 
 
@@ -79,6 +89,10 @@ def filled(draft):
 
 def mapped(draft):
     draft.map_array("values", np.float32, (10**6,))[:] = 1
+
+
+def streamed(draft):
+    draft.stream_array("values", np.float32, (np.ones(10**5) for _ in range(10)))
 
 
 def tensors(draft):
@@ -95,7 +109,7 @@ def parquet(draft):
     pq.write_table(pa.table({"x": noise}), draft.folder / "x.parquet")
 
 
-@pytest.mark.parametrize("make", [filled, mapped, tensors, parquet])
+@pytest.mark.parametrize("make", [filled, mapped, streamed, tensors, parquet])
 def test_a_disk_without_room_is_one_sentence_and_costs_nothing(small_disk, make):
     write(small_disk / "a", 1)
     before = snapshot(small_disk)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,6 +85,21 @@ class Draft:
         with (self.folder / f"{name}.npy").open("wb") as stream:
             # A plain sink: of a file, NumPy would say how much it wrote, but not that the disk is full.
             np.lib.format.write_array(_Sink(stream), np.asarray(values), allow_pickle=False)
+
+    def stream_array(
+        self, name: str, dtype: npt.DTypeLike, blocks: Iterable[npt.NDArray[Any]]
+    ) -> None:
+        """Write ``NAME.npy`` (n,) block by block; how many numbers there are is known at its end."""
+        kind, length = np.dtype(dtype), 0
+        with (self.folder / f"{name}.npy").open("wb") as stream:
+            for at_end in (False, True):
+                stream.seek(0)
+                # NumPy leaves room for the longest number, so that the second one is as long as the first.
+                header = {"descr": kind.str, "fortran_order": False, "shape": (length,)}
+                np.lib.format.write_array_header_1_0(stream, header)
+                for block in () if at_end else blocks:
+                    stream.write(np.ascontiguousarray(block, dtype=kind).data)
+                    length += len(block)
 
     def map_array(
         self, name: str, dtype: npt.DTypeLike, shape: tuple[int, ...]

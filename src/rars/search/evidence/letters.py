@@ -16,7 +16,7 @@ catalogue, so lists would be long, while the items that a search looks at are fe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,12 +181,16 @@ def files(end: str) -> list[str]:
 
 def save_letters(draft: Draft, end: str, titles: Any) -> None:
     """Write the triples of titles (an Arrow column), a block at a time."""
-    blocks = (
-        titles.slice(start, _BLOCK).to_pylist() for start in range(0, max(1, len(titles)), _BLOCK)
-    )
-    found = Triples.joined(map(Triples.of, blocks))
-    draft.save_array(f"{_NUMBERS}{end}", found.numbers)
-    draft.save_array(f"{_STARTS}{end}", found.starts)
+    sizes = [np.zeros(1, dtype=np.int64)]
+
+    def numbers() -> Iterator[npt.NDArray[np.uint16]]:
+        for start in range(0, len(titles), _BLOCK):
+            found = Triples.of(titles.slice(start, _BLOCK).to_pylist())
+            sizes.append(np.diff(found.starts))
+            yield found.numbers
+
+    draft.stream_array(f"{_NUMBERS}{end}", np.uint16, numbers())
+    draft.save_array(f"{_STARTS}{end}", np.cumsum(np.concatenate(sizes)))
 
 
 def load_letters(artifact: Artifact, ends: Sequence[str], rows: Ints | None) -> Letters | None:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from rars.arrays import Bools
-from rars.baselines.parts import Facts, Own, SystemPart
+from rars.baselines.parts import Own, SystemPart, learns_nothing
 from rars.config import Section
 from rars.data import Dataset
 from rars.data.words import indexed, words
@@ -162,10 +162,6 @@ def _values(attributes: pa.MapArray) -> pa.Array:
 # -- the system ------------------------------------------------------------------------------------
 
 
-def _learn(own: Own, dataset: Dataset, folder: Path, held: Any, **rest: Any) -> Facts:
-    return {}
-
-
 def _open(
     own: Own,
     dataset: Dataset,
@@ -179,4 +175,4 @@ def _open(
     return Bm25.of(dataset, k1=settings.k1, b=settings.b, advance=advance)
 
 
-BM25 = SystemPart("words alone", Bm25Settings, ("bm25",), _learn, _open)
+BM25 = SystemPart("words alone", Bm25Settings, ("bm25",), learns_nothing, _open)

@@ -188,10 +188,8 @@ def _learn(
 
     assert held is not None
     facts: Facts = {}
-    for part in (
-        BM25,
-        DENSE,
-    ):  # neighbours look through the dense part's eyes, letters learn nothing
+    # Neighbours look through the dense part's eyes, letters learn nothing.
+    for part in (BM25, DENSE):
         facts |= part.learn(own, dataset, folder, held, seed=seed, advance=advance)
     truth = Truth.of(dataset, "validation")
     texts: list[str] = dataset.query_texts.take(pa.array(truth.queries)).to_pylist()

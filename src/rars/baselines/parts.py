@@ -41,6 +41,11 @@ class Learn(Protocol):
         """``held`` are the validation queries to choose on; None only for a system that does not."""
 
 
+def learns_nothing(own: Own, dataset: Dataset, folder: Path, held: Any, **rest: Any) -> Facts:
+    """A ``Learn`` for a system that is made of the catalogue alone."""
+    return {}
+
+
 class Open(Protocol):
     """Opens what was learned into a folder, over the whole catalogue."""
 

@@ -17,7 +17,7 @@ from rars.search import catalog
 from rars.search.engine import Engine
 from rars.search.retriever import Retriever
 from rars.search.rules import plan
-from rars.search.tuning import choose_hybrid
+from rars.systems import Query
 from tests.search.trained import make_run
 
 TEXTS = ["black bottle 0.75 l", "running shoes", "gift for my sister"]
@@ -85,10 +85,13 @@ def test_beam_and_exact_search_agree(practical):
             np.testing.assert_allclose(scores, others, atol=1e-4)
 
 
-def test_hybrid_may_count_less_of_the_prior_and_the_models_own_rules_all_of_it(practical):
+def test_hybrid_counts_as_much_of_the_prior_as_it_is_told_and_the_models_own_rules_all_of_it(
+    practical,
+):
     retriever = Retriever.load(practical)
     depth = retriever.tree.depth
     assert [plan(rule, depth).prior for rule in ("ar", "all", "1" * depth)] == [1.0] * 3
+    assert plan("hybrid", depth).prior == 0.0
     whole, half = (
         replace(retriever, hybrid=retriever.hybrid.model_copy(update={"prior": share})).rank_many(
             TEXTS, 300, rule="hybrid"
@@ -98,11 +101,12 @@ def test_hybrid_may_count_less_of_the_prior_and_the_models_own_rules_all_of_it(p
     assert any((a[0] != b[0]).any() for a, b in zip(whole, half, strict=True))
 
 
-def test_the_share_of_the_prior_is_chosen_and_kept(run):
-    retriever = Retriever.load(run)
-    chosen = choose_hybrid(retriever, retriever.run.dataset(), most=10)
-    assert 0 <= chosen.prior <= 1
-    assert Retriever.load(run).hybrid == chosen
+def test_a_prior_of_which_nothing_counts_is_not_worked_out(practical):
+    retriever = Retriever.load(practical)
+    for share, made in ((0.0, False), (0.5, True)):
+        told = replace(retriever, hybrid=retriever.hybrid.model_copy(update={"prior": share}))
+        readied = told.readied([Query(text, 10, rule="hybrid") for text in TEXTS])
+        assert (readied.guide.prior is not None) == made
 
 
 def test_new_items_have_their_share(run, tmp_path):

@@ -13,7 +13,7 @@ from rars.evaluation.truth import Truth
 from rars.search import tuning
 from rars.search.exact import exact_search
 from rars.search.fitting import Candidates
-from rars.search.gathering import MODEL, OWN, Gathered, gather
+from rars.search.gathering import MODEL, Gathered, gather
 from rars.search.retriever import Retriever
 from rars.search.rules import HybridSettings
 from rars.search.tuning import LEAST, MOST, PARTS, choose_hybrid, fitted_hybrid
@@ -42,34 +42,32 @@ def test_candidates_have_the_scores_that_a_search_adds_up(retriever):
     """The model's terms against a search that scores every identifier, evidence against a plain sum."""
     queries, truth = asked(retriever)
     found = gather(retriever, queries, truth)
-    assert set(found.names) == {MODEL, OWN, *PARTS}
+    assert set(found.names) == {MODEL, *PARTS}
     tree, pointers = retriever.tree, found.candidates.pointers
-    usual = HybridSettings(bm25=0.4, dense=0.3, paper=0.2, neighbours=0.1, weight=7.0, bound=True)
-    for prior in (0.0, 1.0):
-        hybrid = usual.model_copy(update={"prior": prior})
-        searcher = replace(retriever, hybrid=hybrid)
-        for row, query in enumerate(queries):
-            readied = searcher.readied([replace(query, rule="hybrid")])
-            every = exact_search(
-                retriever.ready.model,
-                tree,
-                retriever.ready.architecture.vocabulary,
-                readied.begun,
-                projected=readied.projected,
-                width=tree.n_leaves,
-                guide=readied.guide,
-            )
-            best = dict(zip(every.leaves[0].tolist(), every.scores[0].tolist(), strict=True))
-            mine = slice(int(pointers[row]), int(pointers[row + 1]))
-            names = (MODEL if prior else OWN, *PARTS)
-            weights = [1.0, *(7.0 * getattr(hybrid, PARTS[name]) for name in PARTS)]
-            totals = found.of(names)[mine] @ weights
-            # The score of an identifier is that of its best item.
-            leaves = tree.leaves_of(found.items[mine])
-            for leaf in np.unique(leaves).tolist():
-                whole = np.diff(tree.item_ranges(tree.depth, np.array([leaf])), axis=0).item()
-                if whole == (leaves == leaf).sum():
-                    assert totals[leaves == leaf].max() == pytest.approx(best[leaf], abs=1e-3)
+    hybrid = HybridSettings(bm25=0.4, dense=0.3, paper=0.2, neighbours=0.1, weight=7.0, bound=True)
+    searcher = replace(retriever, hybrid=hybrid)
+    for row, query in enumerate(queries):
+        readied = searcher.readied([replace(query, rule="hybrid")])
+        assert readied.guide.prior is None  # dense evidence stands for it
+        every = exact_search(
+            retriever.ready.model,
+            tree,
+            retriever.ready.architecture.vocabulary,
+            readied.begun,
+            projected=readied.projected,
+            width=tree.n_leaves,
+            guide=readied.guide,
+        )
+        best = dict(zip(every.leaves[0].tolist(), every.scores[0].tolist(), strict=True))
+        mine = slice(int(pointers[row]), int(pointers[row + 1]))
+        weights = [1.0, *(7.0 * getattr(hybrid, PARTS[name]) for name in PARTS)]
+        totals = found.of((MODEL, *PARTS))[mine] @ weights
+        # The score of an identifier is that of its best item.
+        leaves = tree.leaves_of(found.items[mine])
+        for leaf in np.unique(leaves).tolist():
+            whole = np.diff(tree.item_ranges(tree.depth, np.array([leaf])), axis=0).item()
+            if whole == (leaves == leaf).sum():
+                assert totals[leaves == leaf].max() == pytest.approx(best[leaf], abs=1e-3)
 
 
 def test_what_is_relevant_and_put_forward_has_its_gain(retriever):
@@ -103,8 +101,8 @@ def test_nothing_relevant_to_a_query_costs_nothing(retriever):
 def test_the_fit_becomes_settings():
     """Relevant items drawn by known settings: the settings come back."""
     rng = np.random.default_rng(0)
-    names, n, each = (MODEL, OWN, *PARTS), 1500, 30
-    truth = np.array([0.75, 0.25, 4.0, 3.0, 2.0, 1.0, 2.0])
+    names, n, each = (MODEL, *PARTS), 1500, 30
+    truth = np.array([1.0, 4.0, 3.0, 2.0, 1.0, 2.0])
     scores = rng.normal(size=(n, each, len(names)))
     total = scores @ truth + rng.gumbel(size=(n, each))
     gains = (total == total.max(axis=1, keepdims=True)).ravel()
@@ -113,7 +111,6 @@ def test_the_fit_becomes_settings():
     found = Gathered(names, np.arange(len(query)), known)
     settings, fitted = fitted_hybrid(found, 3)
     assert fitted.queries == n
-    assert settings.prior == pytest.approx(0.75, abs=0.06)
     usual = HybridSettings()
     whole = usual.bm25 + usual.dense + usual.paper + usual.neighbours + usual.letters
     got = np.array([getattr(settings, PARTS[name]) for name in PARTS])
@@ -134,7 +131,6 @@ def test_a_model_or_evidence_that_knows_nothing_leaves_a_weight_in_its_limits(kn
     found = Gathered(names, np.arange(len(gains)), known)
     settings = fitted_hybrid(found, 3)[0]
     assert settings.weight == (LEAST if knows == MODEL else MOST)
-    assert settings.prior == HybridSettings().prior
     assert settings.dense == HybridSettings().dense  # what the catalogue lacks stays
 
 
@@ -142,18 +138,14 @@ def test_kinds_that_are_not_taught_stay(retriever):
     queries, truth = asked(retriever)
     found = gather(retriever, queries, truth)
     settings, usual = fitted_hybrid(found, 3, ("bm25", "dense"))[0], HybridSettings()
-    assert (settings.paper, settings.neighbours, settings.prior) == (
-        usual.paper,
-        usual.neighbours,
-        usual.prior,
-    )
+    assert (settings.paper, settings.neighbours) == (usual.paper, usual.neighbours)
     assert settings.bm25 + settings.dense == pytest.approx(usual.bm25 + usual.dense, rel=1e-3)
 
 
 def test_without_a_query_that_tells_anything_the_usual_settings_stay():
     """The usual lambda is that of sums over depths; a bound, which counts once, has as much more."""
-    nothing = Candidates.of(2, np.zeros(0, dtype=int), np.zeros((0, 7)), np.zeros(0))
-    names = (MODEL, OWN, *PARTS)
+    nothing = Candidates.of(2, np.zeros(0, dtype=int), np.zeros((0, 6)), np.zeros(0))
+    names = (MODEL, *PARTS)
     settings, fitted = fitted_hybrid(Gathered(names, np.zeros(0, dtype=int), nothing), 4)
     usual = HybridSettings()
     assert fitted.queries == 0
@@ -194,7 +186,7 @@ def test_a_large_catalogue_is_fitted_on_what_its_searches_look_at(retriever):
     assert reaching.near is not None
     queries, truth = asked(retriever)
     found = gather(reaching, queries, truth)
-    assert set(found.names) == {MODEL, OWN, *PARTS}
+    assert set(found.names) == {MODEL, *PARTS}
     assert np.isfinite(found.candidates.scores).all()
     chosen = choose_hybrid(reaching, retriever.run.dataset(), most=10)
     assert Retriever.load(retriever.run.folder).hybrid == chosen

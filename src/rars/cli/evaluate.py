@@ -14,7 +14,7 @@ Rules = Annotated[
     str | None,
     typer.Option(
         "--rule",
-        help="ar, all, hybrid, hybrid-PART (without bm25, dense, paper, neighbours, letters, prior or "
+        help="ar, all, hybrid, hybrid-PART (without bm25, dense, paper, neighbours, letters or "
         "model) or a pattern such as 0110; several with commas. The recipe's own where none is given; BM25, "
         "dense and fusion have one, plain.",
     ),

@@ -36,7 +36,7 @@ def search(
     rule: Annotated[
         str | None,
         typer.Option(
-            help="ar, all, hybrid, hybrid-PART (without bm25, dense, paper, neighbours, letters, prior or "
+            help="ar, all, hybrid, hybrid-PART (without bm25, dense, paper, neighbours, letters or "
             "model), or a 0 or 1 for each code, such as 0110; the recipe's own if not given."
         ),
     ] = None,

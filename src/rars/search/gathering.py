@@ -31,8 +31,6 @@ from rars.systems import Query
 
 MODEL = "model"
 """The model's log-probability."""
-OWN = "own"
-"""The same without the model's prior over identifiers, where it has one."""
 
 _BATCH = 8
 
@@ -41,7 +39,7 @@ _BATCH = 8
 class Gathered:
     """Candidates of queries: their catalogue rows, and the names of their scores.
 
-    ``names``  (parts,) ``MODEL``, ``OWN`` and kinds of evidence
+    ``names``  (parts,) ``MODEL`` and kinds of evidence
     ``items``  (candidates,)
     """
 
@@ -62,7 +60,7 @@ def gather(
     advance: Advance | None = None,
 ) -> Gathered:
     """The candidates of queries; ``truth`` numbers them in the same order."""
-    searched = replace(retriever, hybrid=HybridSettings(prior=1.0))
+    searched = replace(retriever, hybrid=HybridSettings())
     first = np.searchsorted(truth.row, np.arange(len(queries) + 1))
     blocks = []
     for start in range(0, len(queries), _BATCH):
@@ -104,9 +102,6 @@ def _block(
         stays = alone.admitted.allows(tree.depth - 1, owner, leaf)
     key, owner, place, leaf = key[stays], owner[stays], place[stays], leaf[stays]
     scores = {MODEL: _log_probability(retriever, readied, alone, owner, leaf)}
-    if readied.guide.prior is not None:
-        without = replace(alone, prior=None)
-        scores[OWN] = _log_probability(retriever, readied, without, owner, leaf)
     bounds = np.searchsorted(owner, np.arange(n + 1))
     for part, (name, _, _) in enumerate(told[0].parts):
         scores[name] = np.concatenate(

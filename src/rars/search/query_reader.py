@@ -113,9 +113,10 @@ def prior_of_nodes(
     """The prior's term of every node for encoded queries, (queries, nodes) for each depth.
 
     ``weights`` (queries,) says how much of it counts; ``reached``, that terms are worked out for the nodes
-    that are asked about. None where the model has no prior over identifiers, and so no ``measure``.
+    that are asked about. None where the model has no prior over identifiers, and so no ``measure``, or where
+    none of it counts.
     """
-    if measure is None:
+    if measure is None or (weights is not None and not weights.any()):
         return None
     assert model.prior is not None
     assert projected is not None

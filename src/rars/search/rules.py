@@ -97,13 +97,13 @@ class HybridSettings(Section):
     """Of the likeness of letters between query and title, which sees through misspellings."""
     weight: float = Field(20.0, ge=0)
     """lambda: how much the sum counts beside the model's log-probability."""
-    prior: float = Field(0.5, ge=0)
-    """How much of a prior over identifiers is left beside dense evidence, which says the same once more."""
+    prior: float = Field(0.0, ge=0)
+    """How much of a prior over identifiers counts beside dense evidence, which says the same for items."""
     bound: bool = False
     """True: a prefix is scored by the best item below it, once; False: maxima of all depths are added up."""
 
 
-PARTS = ("bm25", "dense", "paper", "neighbours", "letters", "prior", "model")
+PARTS = ("bm25", "dense", "paper", "neighbours", "letters", "model")
 """What ``hybrid`` can be asked to leave out; ``model`` is all that its log-probability says."""
 _ALONE = 1e9
 """A weight of evidence beside which the model only tells equal sums apart; scores are doubles."""

@@ -4,12 +4,11 @@ Owns: which settings a fit gives, and what is tried in the beam itself. Candidat
 ``rars.search.gathering``, their weights fitted by ``rars.search.fitting``. Test queries are never looked at.
 
 The scores of a candidate d with the identifier s are what each part of the evidence says, e_i(q, d), and the
-model's log-probability; where the model has a prior over identifiers, that with all and with nothing of it,
-between which it is nearly linear. One fit of
+model's log-probability, without a prior over identifiers, which dense evidence stands for. One fit of
 
-    a log p_0(s|q) + b log p_1(s|q) + sum of w_i e_i(q, d)
+    a log p(s|q) + sum of w_i e_i(q, d)
 
-gives all weights: prior = b / (a + b), lambda = sum of w_i / (a + b), and the shares of the w_i in their sum.
+gives all weights: lambda = sum of w_i / a, and the shares of the w_i in their sum.
 But a beam is no re-ranker: whether prefixes are scored by bounds or by sums, and how much more or less of
 lambda serves it, is found by searching, and so is whether letters serve it at all. Better is a higher mean of
 nDCG@10 and Recall@100.
@@ -35,7 +34,7 @@ from rars.evaluation.truth import Truth
 from rars.progress import Advance
 from rars.search import weights
 from rars.search.fitting import STRENGTHS, Fitted, fit
-from rars.search.gathering import MODEL, OWN, Gathered, gather
+from rars.search.gathering import MODEL, Gathered, gather
 from rars.search.retriever import Retriever
 from rars.search.rules import HybridSettings
 from rars.systems import Categories, Query, Ranked, rank
@@ -171,29 +170,22 @@ def fitted_hybrid(
     usual = HybridSettings()
     usually = usual.weight * (1 if usual.bound else depth)
     kinds = [name for name in found.names if name in taught]
-    voices = [name for name in found.names if name == MODEL or (name == OWN and "f" in taught)]
-    said = {
-        MODEL: min(usual.prior, 1.0) if OWN in voices else 1.0,
-        OWN: max(0.0, 1.0 - usual.prior),
-    }
     settings = {PARTS[name]: float(getattr(usual, PARTS[name])) for name in kinds}
-    known = replace(found.candidates, scores=found.of((*voices, *kinds)))
-    start = [said[name] for name in voices] + [usually * one for one in settings.values()]
+    known = replace(found.candidates, scores=found.of((MODEL, *kinds)))
+    start = [1.0] + [usually * one for one in settings.values()]
     fitted = fit(known, start, strength=strength)
-    voice, evidence = np.split(fitted.weights, [len(voices)])
-    model, told, whole = float(voice.sum()), float(evidence.sum()), sum(settings.values())
+    model, evidence = float(fitted.weights[0]), fitted.weights[1:]
+    told, whole = float(evidence.sum()), sum(settings.values())
     if told > 0:
         settings = dict(zip(settings, (evidence * (whole / told)).tolist(), strict=True))
     weight = told / whole / model if model > 0 else MOST
     settings["weight"] = min(max(weight, LEAST), MOST)
-    if OWN in voices and model > 0:
-        settings["prior"] = float(voice[voices.index(MODEL)]) / model
     return _rounded(usual.model_copy(update=settings)), fitted
 
 
 def _rounded(settings: HybridSettings) -> HybridSettings:
     """Numbers as people read them; no fit knows more than four digits."""
-    numbers = {name: getattr(settings, name) for name in (*PARTS.values(), "weight", "prior")}
+    numbers = {name: getattr(settings, name) for name in (*PARTS.values(), "weight")}
     return settings.model_copy(update={name: float(f"{x:.4g}") for name, x in numbers.items()})
 
 

@@ -17,7 +17,6 @@ from rars.experiments.studies import rivals
 WHOLE = "hybrid"
 LEFT = {
     "hybrid-model": "without the model",
-    "hybrid-prior": "without its prior",
     "hybrid-bm25": "without words (BM25)",
     "hybrid-dense": "without sentence vectors",
     "hybrid-paper": "without the paper's compatibility",

@@ -67,7 +67,7 @@ def draw(health: Health, path: Path) -> None:
         codes.set_title("Codes in use")
         codes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncol=3)
         drawn = prefixes.bar(place, [r.prefixes for r in health.depths], 0.6, color=figures.GREEN)
-        prefixes.bar_label(drawn, fmt="{:,.0f}", fontsize=8, padding=2)
+        prefixes.bar_label(drawn, fmt="{:,.0f}", fontsize=8, label_type="center", color="white")
         prefixes.axhline(health.items, color=figures.GREY, ls="--", lw=1)
         prefixes.text(
             place[0] - 0.4, health.items, f"{health.items:,} items", va="bottom", fontsize=8
@@ -80,4 +80,4 @@ def draw(health: Health, path: Path) -> None:
         leaves.bar_label(drawn, fmt="{:,.0f}", fontsize=8, padding=2)
         leaves.set(yscale="log", ylim=(0.8, 3 * max(counts)), xlim=(-0.8, max(3, len(sizes)) - 0.2))
         leaves.set(xlabel="items that share it", ylabel="identifiers")
-        leaves.set_title(f"{100 * health.collision_rate:.1f} % of items share an identifier")
+        leaves.set_title(f"Items that share one: {100 * health.collision_rate:.1f} %")

@@ -122,14 +122,16 @@ class Mixing:
         )
 
     def _prefixes(self) -> Table:
+        held = [_groups(one) for one in self.prefixes]
+        known = any(held)  # a catalogue without categories has no names for what a prefix holds
         rows = tuple(
             Row(
-                (one.prefix, _groups(one), "; ".join(one.examples)),
+                (one.prefix, *((holds,) if known else ()), "; ".join(one.examples)),
                 (Cell(f"{one.items:,}"), Cell(f"{100 * one.mixed:.0f}")),
             )
-            for one in self.prefixes
+            for one, holds in zip(self.prefixes, held, strict=True)
         )
-        labels = ("prefix", "holds", "for example")
+        labels = ("prefix", *(("holds",) if known else ()), "for example")
         return Table(
             "mixed", "Prefixes that mix most", labels, ("items", "mixed %"), (Block(rows),)
         )

@@ -18,6 +18,7 @@ from rars.evaluation.tables import Block, Cell, Row, Table
 from rars.identifiers.choosing import ChosenEmbedder
 from rars.identifiers.loss_curve import CurvePoint, LossCurve, named
 from rars.runs import TUNING
+from rars.search.rules import PARTS
 
 KIND = "tuning"
 STEPS = ("embedder", "tuned", "identifiers", "sizes", "epochs", "training", "weights", "validation")
@@ -154,14 +155,19 @@ class Choices:
             return named(one["sizes"])
         if step == "training":
             return f"{one['epochs']} of {self.made['epochs']['epochs']} epochs"
-        weights = one["settings"].items()
-        return ", ".join(f"{name} {_short(value)}" for name, value in weights)
+        return _weighed(one["settings"])
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def _weighed(settings: Mapping[str, Any]) -> str:
+    """The weights of hybrid search, then what it goes without.
+
+    >>> _weighed({"bm25": 0.41237, "letters": 0.0, "weight": 1000.0, "bound": True})
+    'bm25 0.412, weight 1000, bound; without letters'
+    """
+    numbers = {name: float(f"{value:.3g}") for name, value in settings.items() if value}
+    said = [name if settings[name] is True else f"{name} {x:g}" for name, x in numbers.items()]
+    without = [name for name in PARTS if settings.get(name) == 0]
+    return ", ".join(said) + (f"; without {', '.join(without)}" if without else "")
 
 
 def _compared(found: Sequence[Mapping[str, Any]]) -> Table:

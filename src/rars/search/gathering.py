@@ -28,6 +28,7 @@ from rars.search.retriever import Readied, Retriever
 from rars.search.routing import admit_leaves
 from rars.search.rules import HybridSettings
 from rars.systems import Query
+from rars.tree.sorting import distinct
 
 MODEL = "model"
 """The model's log-probability."""
@@ -94,7 +95,7 @@ def _block(
         every = *(part for _, _, part in weighed.parts), weighed.evidence
         places = [most(one, EACH, plan.places) for one in every]
         offered.append(row * tree.n_items + np.concatenate([tree.positions[found], *places]))
-    key = np.unique(np.concatenate(offered).astype(np.int64))
+    key = distinct(np.concatenate(offered).astype(np.int64))
     owner, place = key // tree.n_items, key % tree.n_items
     leaf = tree.leaves_of(tree.order[place]).astype(np.int64)
     stays = np.ones(len(key), dtype=bool)

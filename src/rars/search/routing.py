@@ -19,7 +19,7 @@ import numpy as np
 from rars.arrays import Bools, Floats, Ints
 from rars.tree import PrefixTree
 from rars.tree.categories import NONE, CategoryTree
-from rars.tree.sorting import runs, stable_order
+from rars.tree.sorting import distinct, runs, stable_order
 
 _CELLS = 1 << 26
 """The largest table of marks, queries x leaves."""
@@ -314,7 +314,7 @@ def admit_leaves(tree: PrefixTree, query: Ints, leaf: Ints) -> Admitted:
     keys: list[Ints] = []
     node = leaf.astype(np.int64)
     for depth in range(tree.depth, 0, -1):
-        found = np.unique(query.astype(np.int64) * tree.n_nodes(depth) + node)
+        found = distinct(query.astype(np.int64) * tree.n_nodes(depth) + node)
         keys.append(found)
         query, node = found // tree.n_nodes(depth), found % tree.n_nodes(depth)
         node = tree.parents(depth, node).astype(np.int64)

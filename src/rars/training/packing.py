@@ -31,6 +31,7 @@ from rars.model.batch import Batch, Candidates, CategoryTargets, Refinement
 from rars.model.prior import NodeTerms, PriorMeasure
 from rars.tree import END, PrefixTree, Projection, Relevance, SidVocabulary, project
 from rars.tree.categories import NONE, CategoryTree
+from rars.tree.sorting import distinct
 
 # Queries that are computed together where pairs are drawn.
 _PART = 128
@@ -534,8 +535,8 @@ def _category_targets(
         query=_long(query),
         node=_long(level.node[index]),
         pairs=_real(count * data.weight[queries][query]),
-        candidates=_long(np.unique(level.node[every])),
-        rows=float(data.weight[whole[np.unique(owner)]].sum()),
+        candidates=_long(distinct(level.node[every])),
+        rows=float(data.weight[whole[distinct(owner)]].sum()),
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from rars.arrays import Ints
 from rars.training.packing import Drawn, TrainingSet
+from rars.tree.sorting import distinct
 
 # Queries of similar size share a batch (less padding), among this many batches at a time (still shuffled).
 _WINDOW = 16
@@ -74,14 +75,14 @@ def _of_pairs(
     found: list[Drawn] = []
     for index in range(len(parts)):
         drawn = np.sort(parts[index])
-        present = np.unique(data.pairs.query[drawn])
+        present = distinct(data.pairs.query[drawn])
         if len(present) < at_least and index + 1 < len(parts):
             parts[index + 1] = np.concatenate([drawn, parts[index + 1]])
         elif len(present) < at_least and found:
             before = found.pop().pairs
             assert before is not None
             drawn = np.sort(np.concatenate([before, drawn]))
-            found.append(Drawn(np.unique(data.pairs.query[drawn]), drawn))
+            found.append(Drawn(distinct(data.pairs.query[drawn]), drawn))
         else:
             found.append(Drawn(present, drawn))
     return found

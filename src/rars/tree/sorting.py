@@ -6,11 +6,14 @@ time and stably; sorting digit by digit is several times faster than a compariso
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
 from rars.arrays import Ints
 
+_Int = TypeVar("_Int", bound=np.integer[Any])
 _DIGIT = 16
 
 
@@ -34,7 +37,7 @@ def stable_order(*keys: Ints) -> npt.NDArray[np.intp]:
     return np.arange(len(keys[0])) if order is None else order
 
 
-def distinct(values: Ints) -> Ints:
+def distinct(values: npt.NDArray[_Int]) -> npt.NDArray[_Int]:
     """The distinct numbers, sorted. ``np.unique``, which hashes integers first, takes five times as long.
 
     >>> distinct(np.array([3, 1, 3, 2])).tolist(), distinct(np.array([], dtype=int)).tolist()

@@ -28,6 +28,7 @@ from rars.artifacts import Artifact, Draft
 from rars.data.words import words
 from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.evidence import Evidence
+from rars.tree.sorting import distinct
 
 NUMBERS = 1 << 16
 
@@ -61,7 +62,7 @@ class Triples:
             ^ letters[inside + 2] * _MIXED[2]
         )
         mixed = (mixed ^ mixed >> np.uint32(15)) * _MIXED[3] >> np.uint32(16)
-        keys = np.unique(owner[inside] << 16 | mixed.astype(np.int64))
+        keys = distinct(owner[inside] << 16 | mixed.astype(np.int64))
         starts = np.searchsorted(keys, np.arange(len(pieces) + 1) << 16)
         return cls(starts.astype(np.int64), (keys & NUMBERS - 1).astype(np.uint16))
 

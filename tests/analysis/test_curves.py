@@ -59,7 +59,7 @@ def test_the_gradients_panel_says_how_many_steps_were_clipped(tmp_path, drawn):
     ]
     found = curves.draw(journal(tmp_path, lines), tmp_path / "curves.png", {"leaf": "Leaf"})
     assert found["clipped"] == 0.25
-    assert drawn[1][0] == "gradient norm, clipped in 25 % of steps"
+    assert drawn[1][0] == "gradient norm (25 % clipped)"
 
 
 def test_phases_with_terms_of_their_own_each_draw_what_they_have(tmp_path, drawn):
@@ -68,7 +68,7 @@ def test_phases_with_terms_of_their_own_each_draw_what_they_have(tmp_path, drawn
     lines += [step(n, leaf=0.5, tree=2.0) | {"phase": "second"} for n in range(5, 8)]
     terms = {"leaf": "Leaf", "tree": "Tree", "never": "Never"}
     found = curves.draw(journal(tmp_path, lines), tmp_path / "curves.svg", terms)
-    assert [title for title, _ in drawn] == ["Leaf", "Tree", "learning rate, validation recall"]
+    assert [title for title, _ in drawn] == ["Leaf", "Tree", "rate, validation recall"]
     assert [points[0] for _, points in drawn] == [7, 3, 7]
     assert found["steps"] == 7
 

@@ -142,7 +142,8 @@ def test_without_the_model_evidence_alone_decides(run):
 
 def test_names_nobody_knows_are_one_sentence(retriever):
     with pytest.raises(
-        RarsError, match="is none of ar, all, hybrid, hybrid-bm25 or .* or a pattern"
+        RarsError,
+        match="is none of ar, all, hybrid, hybrid without a part .hybrid-bm25, .* or a pattern",
     ):
         plan("best", 3)
     asked = AskedOf(retriever.index.evidence, None, [TEXT], [None])

@@ -67,7 +67,7 @@ def _norms(axis: Any, lines: list[dict[str, Any]]) -> None:
     axis.plot(epoch, values, color=figures.BLUE, alpha=0.25, lw=0.8)
     axis.plot(*_smooth(epoch, values), color=figures.BLUE, lw=1.6)
     share = clipped_share(lines)
-    clipped = "" if share is None else f", clipped in {100 * share:.0f} % of steps"
+    clipped = "" if share is None else f" ({100 * share:.0f} % clipped)"
     axis.set(xlabel="epoch", title=f"gradient norm{clipped}", yscale="log")
 
 
@@ -76,7 +76,7 @@ def _rates(axis: Any, lines: list[dict[str, Any]], measured: list[dict[str, Any]
     axis.plot(epoch, [line["learning_rate"] for line in lines], color=figures.ORANGE)
     axis.set(xlabel="epoch", title="learning rate")
     if measured:
-        axis.set(title="learning rate, validation recall")
+        axis.set(title="rate, validation recall")
         other = axis.twinx()
         recall = [100 * one["validation"] for one in measured]
         other.plot([one["epoch"] for one in measured], recall, "o-", color=figures.GREEN, ms=4)

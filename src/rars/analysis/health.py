@@ -73,6 +73,7 @@ def draw(health: Health, path: Path) -> None:
             place[0] - 0.4, health.items, f"{health.items:,} items", va="bottom", fontsize=8
         )
         prefixes.set(xticks=place, xticklabels=labels, yscale="log", ylabel="distinct prefixes")
+        prefixes.set_ylim(1, 3 * health.items)
         prefixes.set_title("How the tree spreads")
         sizes = sorted(health.leaves)[:8]
         counts = [health.leaves[size] for size in sizes]

@@ -190,8 +190,8 @@ def _left_out(name: str) -> str:
 def _check_pattern(name: str, depth: int) -> None:
     if not name or set(name) - {"0", "1"}:
         raise RarsError(
-            f"--rule {name!r} is none of {', '.join(RULES)}, hybrid-{' or hybrid-'.join(PARTS)} or a "
-            f"pattern of 0 and 1 such as {'01' * depth:.{depth}}."
+            f"--rule {name!r} is none of {', '.join(RULES)}, hybrid without a part "
+            f"(hybrid-{', hybrid-'.join(PARTS)}) or a pattern of 0 and 1 such as {'01' * depth:.{depth}}."
         )
     if len(name) != depth:
         raise RarsError(

@@ -233,6 +233,22 @@ def test_epochs_follow_the_time_that_is_left(steps, monkeypatch):
     assert "5 of 8" in steps.said.text
 
 
+@pytest.mark.parametrize(("slow", "share"), [(0.0, 0.8), (1e3, 0.4)])
+def test_embedders_may_take_what_the_other_steps_leave(steps, monkeypatch, slow, share):
+    """Four fifths of the time where they need nothing; two fifths where they would not fit anyway."""
+    asked = {}
+
+    def chosen(*_, **given):
+        asked.update(given)
+        return ChosenEmbedder("use", "nothing else")
+
+    steps.slow = slow
+    monkeypatch.setattr(tuning, "choose_embedder", chosen)
+    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self: 1.0)
+    steps.go(minutes=15)
+    assert asked["most"] == pytest.approx(share * 900, rel=0.02)
+
+
 def test_what_the_user_says_is_not_chosen(steps):
     found = steps.go(changes=["identifiers.sizes=[16, 16]", "identifiers.embedder=t5:mine"])
     assert found.choices.sizes == (16, 16)

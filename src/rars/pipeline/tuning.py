@@ -55,6 +55,8 @@ FEWEST = 2
 """Epochs at the least, however little time there is."""
 _SHARE = 0.4
 """Of the time that is left, what a comparison may take."""
+_SPARE = 0.8
+"""The same of comparing embedders, which matter most, where the steps that are always done need little."""
 _SURE = 3.0
 """Where there is so many times the time that training should take, nothing is rehearsed."""
 TRIAL = "usual"
@@ -262,9 +264,15 @@ class _Tuning:
         if "identifiers.embedder" in self.said and wanted.embedder != AUTO:
             return {"name": wanted.embedder, "why": "you said so", "queries": 0, "tried": []}
         chosen = choose_embedder(
-            self.dataset, wanted.fit, seed=wanted.seed, most=_SHARE * self.left, tell=self.tell
+            self.dataset, wanted.fit, seed=wanted.seed, most=self._spare(), tell=self.tell
         )
         return chosen.as_dict()
+
+    def _spare(self) -> float:
+        """Seconds that comparing embedders may take: the rest has to fit in behind it."""
+        wanted = self._expected()
+        rest = wanted["identifiers"] + wanted["training"] + wanted["weights"]
+        return max(_SHARE * self.left, _SPARE * self.left - rest)
 
     def _tuned(self) -> dict[str, Any]:
         """Whether the embedder is fine-tuned."""

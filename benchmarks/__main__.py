@@ -15,6 +15,7 @@ BENCHMARKS = (
     "shop_bm25",
     "realism",
     "training",
+    "threads",
     "recipes",
     "evidence",
     "search",

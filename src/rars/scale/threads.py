@@ -1,8 +1,10 @@
 """How many threads a model works with.
 
-Owns: the choice, and the one place that sets it. A small model's products are shorter than the time it takes
-threads to meet; sharing the cores with other work, they wait for each other at every product, and a training
-takes ten times as long as with one thread. So a small model gets one, a large one what others leave:
+Owns: the choice, and the one place that sets it. Threads meet after every product, and sharing the cores with
+other work they wait for each other there: two of them train at half the speed of one, in bad cases at a tenth
+(``python -m benchmarks threads``). A large model gets the cores that others leave. A small one always gets
+one thread: it trains in minutes, and the last bits of its weights are then the same on a busy machine as on
+an idle one, where two threads would be 1.6 times as fast:
 
     threads = 1                                  of a model with fewer than ``SMALL`` weights
     threads = max(1, cores - load of others)     of a larger one
@@ -24,7 +26,7 @@ from typing import Any
 from rars.scale.local import THREADS, usable_cores
 
 SMALL = 25_000_000
-"""Weights below which one thread is as fast as any number: the sizes ``tiny`` and ``small``, and MiniLM."""
+"""Weights below which a model is small: the sizes ``tiny`` and ``small``, and MiniLM."""
 _MINUTE = 60.0
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rars.errors import RarsError
-from rars.search import retriever as public
+from rars.search import planning
 from rars.search.beam import NOTHING, beam_search
 from rars.search.evidence.parts import Bound
 from rars.search.exact import exact_search
@@ -188,7 +188,7 @@ def test_exact_search_keeps_to_categories_and_restrictions(retriever):
 
 def test_too_many_identifiers_for_an_exact_search_are_refused(retriever, monkeypatch):
     torch.set_default_dtype(torch.float32)
-    monkeypatch.setattr(public, "EXACT", 50)
+    monkeypatch.setattr(planning, "EXACT", 50)
     with pytest.raises(RarsError, match="would score 300 identifiers, and 50 is the most"):
         retriever.search("mug", exact=True)
     few = retriever.index.items.ids.to_pylist()[:20]

@@ -146,7 +146,7 @@ def everything(retriever, text, rule):
     [answer] = retriever.answer(
         [Query(text, n, rule=rule, categories="all", exact=True, explain=True)]
     )
-    made = plan(rule, retriever.tree.depth, retriever._settings)
+    made = plan(rule, retriever.tree.depth, retriever.planner.own)
     model = np.zeros((n, retriever.tree.depth))
     evidence = np.zeros(n)
     for item, why in zip(answer.items.tolist(), answer.explanations, strict=True):
@@ -251,7 +251,9 @@ def test_more_categories_are_chosen_only_where_those_few_hold_too_little(retriev
 
 def test_filters_are_kept_for_a_version_and_errors_are_not(retriever):
     narrow = Narrow(filter="color = black")
-    assert retriever.matching(narrow) is retriever.matching(Narrow(filter="color = black"))
+    assert retriever.planner.matching(narrow) is retriever.planner.matching(
+        Narrow(filter="color = black")
+    )
     for _ in range(2):
         with pytest.raises(FilterError, match="character 1: there is no column 'prise'"):
             retriever.search("mug", filter="prise < 3")

@@ -47,7 +47,7 @@ def test_the_recipe_says_how_many_categories_and_how_wide(run):
         len(retriever.search(TEXT, 5, categories="auto", explain=True)[0].explanation.categories)
         == 3
     )
-    [checked] = retriever._plans([Query(TEXT, 5)])
+    [checked] = retriever.planner.plans([Query(TEXT, 5)])
     assert checked.width == 7
 
 

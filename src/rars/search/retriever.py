@@ -1,19 +1,16 @@
 """A trained run, opened for search: a model and an index version together.
 
-Owns: opening a run, what a query asks for turned into a plan, batches, and turning found identifiers into
-answers. Ignores which categories the model chooses (``rars.search.router``), how restrictions are checked
-(``rars.search.restrictions``) and how results are shown (``rars.systems``). A retriever does not change once
-it is opened: any number of threads may search with it.
-
-Queries of one batch may differ in everything: those that need another beam width, or an exact search, are
-put into batches of their own; rule, restrictions, categories, locale and k are one a query inside the beam.
+Owns: opening a run, reading a batch of queries, and turning found identifiers into answers. Ignores what a
+query asks for (``rars.search.planning``), which categories the model chooses (``rars.search.router``) and how
+results are shown (``rars.systems``). A retriever does not change once it is opened: any number of threads may
+search with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from torch import Tensor
 
 from rars import artifacts
 from rars.arrays import Floats, Ints, Points
-from rars.config import SearchSettings, Section
+from rars.config import SearchSettings
 from rars.errors import RarsError, expected
 from rars.identifiers import Identifiers
 from rars.model import saving
@@ -40,45 +37,18 @@ from rars.search.evidence.parts import AskedOf, Weighed, weigh
 from rars.search.exact import exact_search
 from rars.search.explanation import Explanation, PathTrace, explain
 from rars.search.index import MODEL_KIND, IndexVersion
+from rars.search.planning import Plan, Planner, settings_of
 from rars.search.precision import Precision, at_precision
 from rars.search.query_reader import QueryReader, measure_of, prior_of_nodes
-from rars.search.restrictions import Narrow, kept
 from rars.search.router import Named, Router
 from rars.search.routing import Matching
-from rars.search.rules import RULES, HybridSettings, Rule, owner_of, plan
+from rars.search.rules import RULES, HybridSettings, owner_of
 from rars.search.store import ItemStore
-from rars.systems import Answer, Categories, Hits, Query, check_k, checked, listed, search_many
+from rars.systems import Answer, Categories, Hits, Query, listed, search_many
 from rars.tree import PrefixTree
 
-EXACT = 50_000
-"""Identifiers that a search without pruning may have to score."""
 EXPLAINING = "f"
 """The evidence that explains a hit of a rule that has none."""
-
-_BATCH = 32
-_CELLS = _BATCH * 100
-"""Queries x beams of one batch."""
-_EXACT_CELLS = 1_000_000
-"""Queries x prefixes of one batch of a search without pruning."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """One query, checked: what to look for, and where (``rars.search.router.Asked``).
-
-    ``width``  prefixes kept at a depth
-    """
-
-    text: str
-    k: int
-    width: int
-    rule: Rule
-    categories: int | None
-    least: int
-    places: Matching | None
-    language: str | None
-    exact: bool
-    explain: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +80,7 @@ class Readied:
     ``weighed``  the evidence of each query; ``named`` the categories chosen for it
     """
 
-    plans: list[_Plan]
+    plans: list[Plan]
     begun: Begun
     projected: Tensor | None
     guide: Guide
@@ -173,7 +143,7 @@ class Retriever:
             reader=QueryReader.of(ready, identifiers),
             index=index,
             settings=settings,
-            hybrid=weights.chosen(run, index.meta["model"]) or _own(settings, "hybrid"),
+            hybrid=weights.chosen(run, index.meta["model"]) or settings_of(settings, "hybrid"),
             router=Router.of(ready, index),
             measure=measure_of(ready, index.tree),
             precision=precision,
@@ -244,23 +214,23 @@ class Retriever:
             "version": self.index.name,
             "model": self.index.meta["model"],
             "identifiers": self.index.meta["identifiers"],
-            "search": search | {own: self._settings[own].model_dump(mode="json")},
+            "search": search | {own: self.planner.own[own].model_dump(mode="json")},
         }
         return found if self.precision == "float32" else found | {"precision": self.precision}
 
     def check(self, queries: Sequence[Query]) -> None:
         """Refuse the first query that could not be answered; nothing is searched."""
-        self._plans(queries)
+        self.planner.plans(queries)
 
     def answer(self, queries: Sequence[Query], *, advance: Advance | None = None) -> list[Answer]:
         """The answer of each query; all are checked before the first is searched."""
         for query in queries:
             if not isinstance(query, Query):
                 raise expected("What is answered", "a Query", query)
-        plans = self._plans(queries)
+        plans = self.planner.plans(queries)
         answers: list[Answer | None] = [None] * len(plans)
         done = 0
-        for rows in self._batches(plans):
+        for rows in self.planner.batches(plans):
             found = self._answered([plans[row] for row in rows])
             for row, one in zip(rows, found, strict=True):
                 answers[row] = one
@@ -343,7 +313,12 @@ class Retriever:
         ]
         return [(one.items, one.scores) for one in self.answer(asked, advance=advance)]
 
-    # -- what a query asks for -------------------------------------------------------------------
+    # -- what a search looks at ------------------------------------------------------------------
+
+    @cached_property
+    def planner(self) -> Planner:
+        """What queries of this catalogue ask for."""
+        return Planner(self.tree, self.catalogue, self.router, self.settings, self.hybrid)
 
     @property
     def _reaches(self) -> bool:
@@ -359,75 +334,14 @@ class Retriever:
     def _looks_at(self) -> str:
         return "cells" if isinstance(self.near, CellCandidates) else "tree"
 
-    @cached_property
-    def _settings(self) -> dict[str, Section]:
-        """The settings of every rule: the recipe's own rule has its own, the others their defaults."""
-        return {name: _own(self.settings, name) for name in RULES} | {"hybrid": self.hybrid}
-
-    def _plans(self, queries: Sequence[Query]) -> list[_Plan]:
-        """Every query checked; what several ask for in the same words is worked out once."""
-        texts = checked([query.text for query in queries])
-        rules: dict[str, Rule] = {}
-        plans = []
-        for text, query in zip(texts, queries, strict=True):
-            name = query.rule if query.rule is not None else self.rules[0]
-            if name not in rules:
-                rules[name] = plan(name, self.tree.depth, self._settings)
-            plans.append(self._plan(text, query, rules[name], Narrow.of(query)))
-        return plans
-
-    def _plan(self, text: str, query: Query, rule: Rule, narrow: Narrow) -> _Plan:
-        k = min(check_k(query.k), self.tree.n_items)
-        width = min(max(self.settings.width, k), self.tree.n_leaves)
-        places = self.matching(narrow)
-        if query.exact:
-            _check_exact(self.tree.n_leaves if places is None else places.leaves)
-        wanted = self.settings.categories if query.categories is None else query.categories
-        return _Plan(
-            text=text,
-            k=k,
-            width=width,
-            rule=rule,
-            categories=self.router.count(query, wanted, rule),
-            least=self.router.least(wanted, k, width, picks=narrow.picks),
-            places=places,
-            language=narrow.language,
-            exact=query.exact,
-            explain=query.explain,
-        )
-
-    @cached_property
-    def matching(self) -> Callable[[Narrow], Matching | None]:
-        """What a restriction leaves, as prefixes; None for everything. Kept for the latest ones."""
-        index = self.index  # a retriever that is let go must not wait for what it keeps
-
-        def made(narrow: Narrow) -> Matching | None:
-            items = narrow.items(index.items)
-            return None if items is None else Matching.of(index.tree, items)
-
-        return lru_cache(maxsize=kept(len(self)))(made)
-
-    def _batches(self, plans: Sequence[_Plan]) -> Iterator[list[int]]:
-        """Rows of plans that can be searched together, a batch at a time."""
-        groups: dict[tuple[int, bool], list[int]] = {}
-        for row, one in enumerate(plans):
-            groups.setdefault((one.width, one.exact), []).append(row)
-        nodes = sum(self.tree.n_nodes(depth + 1) for depth in range(self.tree.depth))
-        for (width, exact), rows in groups.items():
-            size = max(1, min(_BATCH, _CELLS // width))
-            if exact:
-                size = max(1, min(size, _EXACT_CELLS // nodes))
-            for start in range(0, len(rows), size):
-                yield rows[start : start + size]
-
     # -- one batch -------------------------------------------------------------------------------
 
     @torch.inference_mode()
     def readied(self, queries: Sequence[Query]) -> Readied:
         """Queries read together, before any is searched."""
-        return self._readied(self._plans(queries))
+        return self._readied(self.planner.plans(queries))
 
-    def _readied(self, plans: list[_Plan]) -> Readied:
+    def _readied(self, plans: list[Plan]) -> Readied:
         model = self.ready.model
         sentences = _Sentences(self.reader, [one.text for one in plans])
         weighed = self._weighed(plans, sentences)
@@ -458,7 +372,7 @@ class Retriever:
         return Readied(plans, begun, projected, guide, weighed, named)
 
     @torch.inference_mode()
-    def _answered(self, plans: list[_Plan]) -> list[Answer]:
+    def _answered(self, plans: list[Plan]) -> list[Answer]:
         """The answers of one batch, all of the same width."""
         readied = self._readied(plans)
         found = (exact_search if plans[0].exact else beam_search)(
@@ -477,7 +391,7 @@ class Retriever:
             for row, one in enumerate(plans)
         ]
 
-    def _weighed(self, plans: list[_Plan], sentences: _Sentences) -> list[Weighed | None]:
+    def _weighed(self, plans: list[Plan], sentences: _Sentences) -> list[Weighed | None]:
         """The evidence of each query; None where its rule has none and nobody asks why."""
         found: list[Weighed | None] = [None] * len(plans)
         groups: dict[tuple[int, bool], list[int]] = {}
@@ -510,7 +424,7 @@ class Retriever:
         found: Paths,
         codes: Ints,
         row: int,
-        one: _Plan,
+        one: Plan,
         weighed: Weighed | None,
         named: Named,
     ) -> Answer:
@@ -572,16 +486,3 @@ def _check_codes(ready: Ready, index: IndexVersion) -> None:
     sizes = ready.architecture.sizes
     if len(highest) != len(sizes) or any(a >= b for a, b in zip(highest, sizes, strict=True)):
         raise RarsError(f"{index.folder} has other codes than its model, which has {list(sizes)}.")
-
-
-def _own(settings: SearchSettings, rule: str) -> Any:
-    """The recipe's settings of a rule, or their defaults where it has another one."""
-    return settings.own if settings.rule == rule else RULES[rule].settings()
-
-
-def _check_exact(identifiers: int) -> None:
-    if identifiers > EXACT:
-        raise RarsError(
-            f"An exact search would score {identifiers:,} identifiers, and {EXACT:,} is the most; "
-            "leave --exact out, or narrow the search to a category."
-        )

@@ -226,3 +226,88 @@ def test_progress_reaches_the_end(tmp_path: Path) -> None:
 def test_unknown_types_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(RarsError, match="is of no known type"):
         read(text_file(tmp_path, name, "id\n1\n"))
+
+
+# -- files that are written otherwise ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mark", [";", "|", "\t", ","])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_a_header_of_one_column_is_read_by_the_separator_that_it_has(
+    tmp_path: Path, mark: str, name: str
+) -> None:
+    """Spreadsheets write semicolons where the comma is a decimal sign, whatever the file is called."""
+    rows = [["id", "title"], ["1", "lamp, 3,5 W; warm|white"], ["2", 'says "hi"']]
+    quoted = [['"' + value.replace('"', '""') + '"' for value in row] for row in rows]
+    path = text_file(tmp_path, name, "\r\n".join(mark.join(row) for row in quoted))
+    expected = {"id": ["1", "2"], "title": [rows[1][1], rows[2][1]]}
+    assert whole(path).to_pydict() == expected
+
+
+def test_a_lone_column_stays_what_it_is(tmp_path: Path) -> None:
+    """Ids to remove are a file of one column; separators in its values mean nothing."""
+    path = text_file(tmp_path, "t.csv", "id\na;b\nc|d\n")
+    assert whole(path).to_pydict() == {"id": ["a;b", "c|d"]}
+
+
+def test_bad_records_of_another_separator_are_named_by_it(tmp_path: Path) -> None:
+    _, said = read(text_file(tmp_path, "t.csv", "id;title\n1;a\n2\n"))
+    assert said == [", row 3: 1 values where the header has 2"]
+
+
+@pytest.mark.parametrize("rows", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_list_of_objects_is_read_as_its_lines_are(
+    tmp_path: Path, rows: list[dict[str, Any]], indent: int | None
+) -> None:
+    listed = json.dumps(rows, indent=indent, ensure_ascii=False)
+    lines = text_file(tmp_path, "t.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    one = whole(text_file(tmp_path, "t.json", "\ufeff \n" + listed))
+    two = whole(lines)
+    assert one.equals(two)
+
+
+def test_members_of_a_list_are_counted_and_bad_ones_named(tmp_path: Path) -> None:
+    content = b'[{"a": 1},\n 3, {"a": "\xff"},\n\n{"a": 4}]'
+    source, said = read(text_file(tmp_path, "t.json", content))
+    assert said == [
+        ", row 2: broken JSON: the line is not an object {...}",
+        ", row 3, column a: broken encoding: not UTF-8",
+    ]
+    assert source is not None
+    assert source.rows([1, 2]) == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('[{"a": 1},\n{"a" 2}]', ", row 2: broken JSON: Expecting ':' delimiter at character 6"),
+        ('[{"a": 1}]\n{"a": 2}', ", row 2: broken JSON: Extra data at character 1"),
+        ("[" * 100_000, ", row 1: broken JSON: nested more than 64 levels deep"),
+        ("[]", ": empty file: the file is empty"),
+    ],
+)
+def test_a_broken_list_is_one_sentence(tmp_path: Path, content: str, message: str) -> None:
+    _, said = read(text_file(tmp_path, "t.json", content))
+    assert said == [message]
+
+
+def test_judgments_as_trec_keeps_them(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "j.qrels", "\ufeffq1 0 d1 2\nq1\tQ0\td-2\t0\n\nq2 0 d1 1\n")
+    source, said = read(path)
+    assert said == []
+    assert source is not None
+    assert source.table.to_pydict() == {
+        "query_id": ["q1", "q1", "q2"],
+        "item_id": ["d1", "d-2", "d1"],
+        "grade": ["2", "0", "1"],
+    }
+    assert source.rows([2]) == [4]
+
+
+def test_bad_lines_of_qrels_are_all_named(tmp_path: Path) -> None:
+    _, said = read(text_file(tmp_path, "j.qrels", b"q1 0 d1 2\nq1 d1 2\nq\xff 0 d 1\n"))
+    assert said == [
+        ", row 2: 3 values where qrels have 4: query, 0, item, grade",
+        ", row 3: broken encoding: not UTF-8",
+    ]

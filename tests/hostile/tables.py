@@ -308,6 +308,11 @@ def _jsonl(rows: list[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
+def _qrels(rows: list[dict[str, Any]]) -> bytes:
+    lines = ([first, 0, *rest] for first, *rest in (row.values() for row in rows))
+    return "".join(" ".join(map(str, line)) + "\n" for line in lines).encode()
+
+
 def _parquet(rows: list[dict[str, Any]]) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(pa.Table.from_pylist(rows), sink)
@@ -332,7 +337,9 @@ _KINDS = {
     "csv": _csv,
     "tsv": partial(_csv, mark="\t"),
     "jsonl": _jsonl,
+    "json": lambda rows: json.dumps(rows, indent=1).encode(),
     "parquet": _parquet,
+    "qrels": _qrels,
     "csv.gz": lambda rows: gzip.compress(_csv(rows)),
 }
 

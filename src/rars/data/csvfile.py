@@ -5,7 +5,9 @@ it fails, or where line breaks inside values make its lenient quoting unsafe, Py
 through the file once and notes each bad record with its line. Ignores what the columns mean.
 
 A record is numbered by the line it begins on, the header being line 1. Quoting is that of spreadsheets
-(``"`` around a value, doubled inside it), for TSV too.
+(``"`` around a value, doubled inside it), for TSV too. A header that is one column under the separator of the
+file's name, and several under another one, is of a file that uses the other: spreadsheets write semicolons
+where the comma is a decimal sign.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import pyarrow.csv as pa_csv
 from rars.data.problems import Problems
 from rars.data.tables import Meter, Source, check_width, open_bytes, twice
 
+_SEPARATORS = ",;\t|"
 _BLOCK = 16 << 20
 _CHUNK = 50_000
 _ESCAPED = re.compile("[\udc80-\udcff]")
@@ -37,9 +40,14 @@ def read_csv(
     path: Path, delimiter: str, problems: Problems, *, meter: Meter | None = None
 ) -> Source | None:
     """Read a delimited file with a header; every column is text."""
-    header = next((record for _, record in _records(path, delimiter, strict=False)), None)
+    header = _header(path, delimiter)
     if header is None:
         return None
+    if len(header) == 1:
+        others = {one: _header(path, one) or [] for one in _SEPARATORS if one in header[0]}
+        delimiter, header = max(
+            ((delimiter, header), *others.items()), key=lambda pair: len(pair[1])
+        )
     if any(_ESCAPED.search(name) for name in header):
         problems.add(path, "broken encoding: the header is not UTF-8", row=1)
         return None
@@ -58,6 +66,10 @@ def read_csv(
         lines=lambda: _line_numbers(path, delimiter),
         header_row=1,
     )
+
+
+def _header(path: Path, delimiter: str) -> list[str] | None:
+    return next((record for _, record in _records(path, delimiter, strict=False)), None)
 
 
 def _fast(path: Path, delimiter: str, header: list[str], meter: Meter | None) -> pa.Table | None:

@@ -8,6 +8,7 @@ frames (``rars.data.memory``) and the rules themselves (``rars.data.rules``).
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,7 +84,7 @@ class Reading:
         """
         if self.python:
             return f"{table}_columns={{{ours!r}: {theirs!r}}}"
-        return f"--{table}-column {ours}={theirs}"
+        return f"--{table}-column {shlex.quote(f'{ours}={theirs}')}"
 
     def _option(self, name: str) -> str:
         return name.replace("-", "_") if self.python else f"--{name}"
@@ -373,7 +374,7 @@ def _kind_of_grades(named: Named, choice: str) -> str | None:
         )
         return None
     if not chosen:
-        named.missing("label", " (or grade)")
+        named.missing("label", "grade")
         return None
     return "labels" if chosen == ["label"] else "numbers"
 

@@ -1,9 +1,9 @@
-"""Reading JSON lines: one object per line, in blocks of whole lines.
+"""Reading JSON lines: one object per line, in blocks of whole lines; and files that are one list of objects.
 
 Owns: the two ways through such a file. Python's parser reads the first block and thereby fixes the type of
 every column; Arrow's reader, several times faster, reads the blocks that agree with those types. A block it
-cannot read, or reads differently, goes through Python's parser, which notes each bad line. Ignores what the
-columns mean.
+cannot read, or reads differently, goes through Python's parser, which notes each bad line. A list is read
+whole and becomes such lines; its rows are its members, counted from 1. Ignores what the columns mean.
 
 Types: text, whole numbers, numbers and truth values stay; lists become lists of text; objects become maps
 of text to text; a column that mixes them becomes text.
@@ -11,6 +11,8 @@ of text to text; a column that mixes them becomes text.
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -39,14 +41,23 @@ MAP = pa.map_(pa.string(), pa.string())
 
 
 def read_jsonl(path: Path, problems: Problems, *, meter: Meter | None = None) -> Source | None:
-    """Read a file of one JSON object per line; None if it holds no line at all."""
+    """Read a file of one JSON object per line, or of a list of them; None if it holds none at all."""
     tables: list[pa.Table] = []
     lines: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     types: pa.Schema | None = None
     before = len(problems)
     names: set[str] = set()
     with open_bytes(path, meter) as stream:
-        for first_line, block in _blocks(stream):
+        head = stream.read(_BLOCK).removeprefix(codecs.BOM_UTF8)
+        if head.lstrip().startswith(b"["):
+            try:
+                stream = io.BytesIO(_lines(head + stream.read()))
+            except ValueError as error:
+                row = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+                problems.add(path, _complaint("", error), row=row)
+                return None
+            head = stream.read(_BLOCK)
+        for first_line, block in _blocks(head, stream):
             table = _fast(block, types) if types is not None else None
             if table is not None:
                 numbers = np.arange(first_line, first_line + table.num_rows)
@@ -140,14 +151,22 @@ def map_array(objects: Iterable[dict[str, Any] | None]) -> pa.MapArray:
     )
 
 
-def _blocks(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    line = 1
-    while block := stream.read(_BLOCK):
+def _blocks(head: bytes, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    line, block = 1, head
+    while block:
         block += stream.readline()
-        if line == 1:
-            block = block.removeprefix(b"\xef\xbb\xbf")
         yield line, block
         line += block.count(b"\n")
+        block = stream.read(_BLOCK)
+
+
+def _lines(content: bytes) -> bytes:
+    """The members of a list, one a line."""
+    try:
+        members = json.loads(content.decode("utf-8", "surrogateescape"))
+    except RecursionError as error:
+        raise ValueError(TOO_DEEP) from error
+    return b"\n".join(json.dumps(one).encode("ascii") for one in members)
 
 
 def _fast(block: bytes, types: pa.Schema) -> pa.Table | None:
@@ -228,7 +247,7 @@ def _complaint(text: str, error: ValueError) -> str:
     if SURROGATE.search(text):
         return "broken encoding: not UTF-8"
     if isinstance(error, json.JSONDecodeError):
-        return f"broken JSON: {error.msg} at character {error.pos + 1}"
+        return f"broken JSON: {error.msg} at character {error.colno}"
     return f"broken JSON: {error}"
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rars.data import columns
+from rars.data.guesses import likely
 from rars.data.problems import Problems, quoted, some
 from rars.data.tables import Source
 
@@ -24,13 +25,13 @@ from rars.data.tables import Source
 class Named:
     """A source whose columns are asked for by our names and reported by the file's own.
 
-    ``option`` says how the user can give another name for a column of ours.
+    ``option`` says how the user can give another name for a column of ours, and which.
     """
 
     source: Source
     problems: Problems
     names: Mapping[str, str]
-    option: Callable[[str], str] | None = None
+    option: Callable[[str, str], str] | None = None
 
     def name(self, ours: str) -> str:
         """What the file calls our column."""
@@ -53,13 +54,20 @@ class Named:
         """Note the records that break a rule."""
         self.problems.add_records(self.source, self.name(ours), records, message)
 
-    def missing(self, ours: str, also: str = "") -> None:
-        """Note that the file lacks our column (``also``: what would have done instead)."""
-        hint = f"; name another with {self.option(ours)}" if self.option else ""
-        present = some(self.source.table.column_names)
+    def missing(self, ours: str, *others: str) -> None:
+        """Note that the file lacks our column (``others`` would have done instead), and what may be meant."""
+        present = self.source.table.column_names
+        also = f" (or {', '.join(others)})" if others else ""
+        hint = ""
+        if self.option:
+            hint = f"; name another with {self.option(ours, 'NAME')}"
+            for name in (ours, *others):
+                if meant := likely(name, self.name(name), present):
+                    hint = f"; if {quoted(meant)} is meant: {self.option(name, meant)}"
+                    break
         self.problems.add(
             self.source.path,
-            f"missing column{also}; the {self.source.what} has {present}{hint}",
+            f"missing column{also}; the {self.source.what} has {some(present)}{hint}",
             row=self.source.header_row,
             column=self.name(ours),
         )

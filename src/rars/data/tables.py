@@ -1,7 +1,7 @@
 """A file of the user's as an Arrow table that knows its row numbers.
 
 Owns: which reader a file name asks for, compressed files, reading progress, Parquet. Ignores what the
-columns mean. The readers of text live in ``rars.data.csvfile`` and ``rars.data.jsonlines``.
+columns mean. The readers of text live in ``rars.data.csvfile``, ``rars.data.jsonlines``, ``rars.data.qrels``.
 
 A reader does not stop at the first problem: it notes all of them and returns what it could read, so that
 the checks that follow can add theirs; ``whole`` says whether anything was left out.
@@ -45,6 +45,7 @@ _FORMATS = {
     ".json": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".qrels": "qrels",
 }
 
 
@@ -145,7 +146,7 @@ def open_bytes(path: Path, meter: Meter | None = None) -> IO[bytes]:
 
 
 def file_format(path: Path) -> str:
-    """``csv``, ``tsv``, ``jsonl`` or ``parquet``, by the name of the file.
+    """``csv``, ``tsv``, ``jsonl``, ``parquet`` or ``qrels``, by the name of the file.
 
     >>> file_format(Path("items.jsonl.gz"))
     'jsonl'
@@ -155,7 +156,8 @@ def file_format(path: Path) -> str:
     found = _FORMATS.get(Path(name).suffix)
     if found is None:
         raise RarsError(
-            f"{path} is of no known type; expected .csv, .tsv, .jsonl or .parquet, each also as .gz."
+            f"{path} is of no known type; expected .csv, .tsv, .json, .jsonl, .parquet or, of judgments, "
+            ".qrels, each also as .gz."
         )
     return found
 
@@ -175,7 +177,7 @@ def read_source(
     columns: Sequence[str] | None = None,
 ) -> Source | None:
     """Read a file of any known type; None if nothing of it could be read."""
-    from rars.data import csvfile, jsonlines
+    from rars.data import csvfile, jsonlines, qrels
 
     kind = file_format(existing(path))
     before = len(problems)
@@ -190,6 +192,8 @@ def read_source(
             source = read_parquet(path, problems, meter=meter, columns=columns)
         elif kind == "jsonl":
             source = jsonlines.read_jsonl(path, problems, meter=meter)
+        elif kind == "qrels":
+            source = qrels.read_qrels(path, problems, meter=meter)
         else:
             delimiter = "\t" if kind == "tsv" else ","
             source = csvfile.read_csv(path, delimiter, problems, meter=meter)

@@ -10,7 +10,7 @@ import pytest
 from rars.config import FitSettings, IdentifierSettings, Recipe
 from rars.data import Dataset
 from rars.data.shop import make_shop
-from rars.identifiers import learn_identifiers, open_embedder
+from rars.identifiers import choosing, learn_identifiers, open_embedder
 from rars.identifiers.choosing import (
     MINILM,
     USE,
@@ -148,6 +148,49 @@ def test_a_large_catalogue_is_compared_on_what_was_judged_and_a_sample(shop, mod
     judged = np.unique(np.concatenate([shop.judged(s).item for s in ("train", "validation")]))
     assert set(seen) == {max(120, len(judged))}
     assert chosen.name == "use", "of equal ones the first"
+
+
+def test_the_time_of_a_narrowed_catalogue_counts_all_items_once_more(shop, models, monkeypatch):
+    """An embedder that fits the comparison alone would spend the time of everything behind it."""
+
+    def tried(most):
+        return choose_embedder(few, None, candidates=list(models.values()), most=most).tried
+
+    monkeypatch.setattr(
+        choosing, "embedding_seconds", lambda dataset, name, **_: float(dataset.n_items)
+    )
+    split = np.full(shop.n_queries, 2, dtype=np.int8)
+    split[:4] = 0, 0, 1, 1
+    few = shop.with_split(split)
+    assert len(tried(300)) == 2, "a small catalogue is embedded once"
+    monkeypatch.setattr(choosing, "_ITEMS", 150)
+    assert len(tried(300)) == 0
+    assert len(tried(449)) == 0
+    assert len(tried(450)) == 2
+
+
+@pytest.mark.parametrize("lengths", [(30, 30), (20, 400), (5, 2000)])
+def test_what_an_embedder_takes_is_foretold_from_a_few_texts(monkeypatch, lengths):
+    """An embedder pads to the longest text of a batch, and sorts many texts first: a mixed few mislead."""
+    rng = np.random.default_rng(0)
+    sizes = np.exp(rng.uniform(*np.log(lengths), 3_000)).astype(int)
+    items = [{"id": str(n), "title": "x" * size} for n, size in enumerate(sizes.tolist())]
+    dataset = Dataset.of(items, [{"id": "q", "text": "x"}], None)
+    clock = [0.0]
+
+    class Padding:
+        def embed(self, texts):
+            ordered = sorted(map(len, texts))
+            for first in range(0, len(ordered), 32):
+                batch = ordered[first : first + 32]
+                clock[0] += batch[-1] * len(batch)
+            return np.zeros((len(texts), 2), np.float32)
+
+    monkeypatch.setattr(choosing.time, "perf_counter", lambda: clock[0])
+    told = choosing.seconds_a_text(dataset, Padding())
+    clock[0] = 0.0
+    Padding().embed(item_texts(dataset).to_pylist())
+    assert told == pytest.approx(clock[0] / len(items), rel=0.25)
 
 
 def test_a_run_asked_for_auto_says_whom_it_got_and_does_not_ask_again(

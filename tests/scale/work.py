@@ -67,3 +67,12 @@ def write_slowly(shards: Shards, number: int, seconds: float) -> str:
     with shards.writing(number) as draft:
         draft.save_array("values", np.full(3, number))
     return str(ray.get_runtime_context().get_node_id())
+
+
+def threads_of_products():
+    """How many threads NumPy multiplies with, here and now."""
+    import numpy  # noqa: F401
+    import threadpoolctl
+
+    found = threadpoolctl.ThreadpoolController().select(user_api="blas").info()
+    return max(one["num_threads"] for one in found if "numpy" in one["filepath"])

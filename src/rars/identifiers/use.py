@@ -6,9 +6,9 @@ a sum over neighbouring tokens, so it is computed once per distinct run and look
 third of the arithmetic of going through every position. Sorting the texts brings equal runs together.
 
 One text alone gives what it gives among ten thousand: no step mixes texts, and matrix products run on
-multiples of ``_STEP`` rows, so that every row meets the same kernel (see ``blocks``). Bit for bit where the
-library of matrix products adds up every row in the same order; on some processors its order depends on the
-row's place, and then the last bits do.
+multiples of ``_STEP`` rows, so that every row meets the same kernel (see ``blocks``), by one thread. Bit for
+bit where the library of matrix products adds up every row in the same order; on some processors its order
+depends on the row's place, and then the last bits do.
 
 token t -> embedding e_t -> x_t = norm(e_t P), split into three branches of window n = 2, 3, 5:
 h_t = relu(sum_k x_(t+k) A_k + a) + x_t,  c_t = relu(sum_k h_(t+k) B_k + b) + h_t, zeros outside the text;
@@ -31,6 +31,7 @@ from rars.arrays import Longs, Points
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.use_unpacked import Unpacked, opened, unpack
 from rars.places import cache_folder
+from rars.scale.products import ONE_THREAD
 
 DIM = 512
 
@@ -91,8 +92,9 @@ class UniversalSentenceEncoder:
             out[:] = self._package.encode(list(texts)) if len(texts) else 0
             return out
         order = sorted(range(len(texts)), key=texts.__getitem__)
-        for rows, tokens in self._batches(texts, order):
-            out[rows] = self._forward(tokens)
+        with ONE_THREAD:
+            for rows, tokens in self._batches(texts, order):
+                out[rows] = self._forward(tokens)
         return out
 
     def _batches(

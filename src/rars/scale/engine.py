@@ -1,7 +1,8 @@
 """Who does the pieces of a piece of work: the protocol, and the engine that needs nobody.
 
 Owns: what an engine promises, what a call is, and how its end is told across processes. An engine calls one
-function with each set of arguments and gives the results back in order. A call that lost its process or its
+function with each set of arguments and gives the results back in order; NumPy multiplies with one thread
+inside it, so that results do not depend on who has how many cores. A call that lost its process or its
 node is made again, ``TRIES`` times in all; what the function itself refuses ends the work. So a function must
 be one that may run twice: it writes a shard whole or not at all, and finds it done the second time.
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from rars.errors import RarsError, Unavailable
+from rars.scale.products import ONE_THREAD
 
 Call = Mapping[str, Any]
 """The arguments of a call; values that any process can be sent."""
@@ -50,7 +52,9 @@ class Inline:
         [(3, 1)]
         """
         for call in calls:
-            yield function(**call)
+            with ONE_THREAD:
+                found = function(**call)
+            yield found
 
 
 INLINE = Inline()
@@ -77,7 +81,8 @@ _ERRORS: dict[str, type[Exception]] = {
 def ended(function: Callable[..., Any], call: Call) -> End:
     """Make a call; an error becomes plain values, since an exception may not survive the way back."""
     try:
-        return "done", function(**call)
+        with ONE_THREAD:
+            return "done", function(**call)
     except Unavailable as error:
         return "unavailable", str(error)
     except RarsError as error:

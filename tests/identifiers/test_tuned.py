@@ -234,6 +234,24 @@ def test_where_time_is_short_less_of_a_text_is_read(dataset, encoder, tmp_path, 
     assert "texts cut at 32 tokens" in found.why
 
 
+def test_the_part_that_both_are_compared_on_is_embedded_besides_all_items(
+    dataset, encoder, tmp_path, monkeypatch
+):
+    class Begun(Exception):
+        pass
+
+    def begin(*_, **__):
+        raise Begun
+
+    half = dataset.with_items(np.arange(len(TITLES) // 2))
+    monkeypatch.setattr(choosing, "_narrowed", lambda *_: half)
+    monkeypatch.setattr(tuned, "tuning_seconds", lambda *_, **__: tuned.Seconds(100.0, 100.0))
+    monkeypatch.setattr(tuned, "tuned_embedder", begin)
+    assert "too long" in chosen_tuning(dataset, encoder, tmp_path, most=249.0).why
+    with pytest.raises(Begun):
+        chosen_tuning(dataset, encoder, tmp_path, most=250.0)
+
+
 def test_fine_tuning_needs_judged_queries_and_a_model(encoder, tmp_path):
     shop = judged_shop(tmp_path / "data", TITLES, ["rojo"], [("q0", "i0", 3.0)], ["train"])
     assert "no judged" in chosen_tuning(shop, encoder, tmp_path).why

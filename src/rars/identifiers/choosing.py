@@ -277,19 +277,21 @@ def choose_tuning(
     from rars.identifiers.tuned import halves_are_fast, tuned_embedder, tuning_seconds
 
     halves = "bf16" if halves_are_fast() else None
+    narrowed = _narrowed(dataset, settings.seed)
+    times = 1.0 if narrowed is dataset else 1.0 + narrowed.n_items / dataset.n_items
     for tokens in _TOKENS:
         tune = EmbedderTuning(max_tokens=tokens, precision=halves)
         wanted = settings.model_copy(update={"tune": tune})
         needed = 0.0
         if most is not None:
-            needed = sum(tuning_seconds(dataset, wanted, cache=cache, device=device))
+            seconds = tuning_seconds(dataset, wanted, cache=cache, device=device)
+            needed = seconds.tuning + times * seconds.embedding
         if most is None or needed <= most:
             break
     else:
         return ChosenTuning(None, f"fine-tuning it would take too long ({duration(needed)})")
     rest: dict[str, Any] = {"cache": cache, "device": device, "tell": tell}
     place = tuned_embedder(dataset, wanted, **rest)
-    narrowed = _narrowed(dataset, settings.seed)
     tried = []
     for name, title in ((settings.embedder, "as it is"), (f"{PREFIX}{place}", "fine-tuned")):
         found = measured(narrowed, name, settings.fit, seed=settings.seed, **rest)

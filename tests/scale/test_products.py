@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import threading
 import pytest
 import threadpoolctl
 
+from rars.data.shop import make_shop
 from rars.scale import INLINE
 from rars.scale.local import THREADS, Local
 from rars.scale.products import ONE_THREAD, _libraries
@@ -86,6 +88,27 @@ def test_the_environment_does_not_change_a_bit_of_a_vector():
             check=True,
         )
         found.add(done.stdout)
+    assert len(found) == 1
+
+
+def test_the_environment_does_not_change_a_bit_of_an_identifier(tmp_path):
+    """Nor does what is done with vectors: the maps that turn them, codebooks, codes."""
+    make_shop(tmp_path / "shop", size="tiny")
+    found = set()
+    for count in ("1", "2"):
+        environment = os.environ | dict.fromkeys(THREADS, count)
+        environment["RARS_CACHE"] = str(tmp_path / f"cache-{count}")
+        out = tmp_path / count
+        line = ["identify", "--recipe", "practical", "--data", tmp_path / "shop", "--out", out]
+        line += ["--set", "identifiers.sizes=[16,16]", "--set", "identifiers.fit.epochs=2"]
+        subprocess.run([sys.executable, "-m", "rars", *map(str, line)], env=environment, check=True)
+        digests = [
+            hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted((out / "identifiers").rglob("*"))
+            if path.is_file() and path.suffix in (".npy", ".safetensors")
+        ]
+        assert len(digests) >= 3
+        found.add(tuple(digests))
     assert len(found) == 1
 
 

@@ -43,6 +43,7 @@ from rars.identifiers.texts import item_texts
 from rars.identifiers.turning import turned_items
 from rars.progress import SILENT, Tell
 from rars.scale import INLINE, Engine
+from rars.scale.products import ONE_THREAD
 from rars.unfinished import Unfinished
 
 KIND = "identifiers"
@@ -268,7 +269,7 @@ def learn_identifiers(
         own = settings.model_dump(mode="json")
         made_of = [dataset.digest, own, digest, None if encoder is None else encoder.digest]
         kept = Unfinished.of(KIND, made_of, cache=cache)
-    with tell.stage("identifiers") as advance, kept:
+    with tell.stage("identifiers") as advance, kept, ONE_THREAD:
         scene = Scene(
             dataset, points, categories, settings.sizes, settings.seed, device, advance, kept
         )

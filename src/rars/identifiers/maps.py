@@ -19,6 +19,7 @@ import safetensors.numpy
 
 from rars.arrays import Points
 from rars.errors import RarsError
+from rars.scale.products import ONE_THREAD
 
 FILE = "maps.safetensors"
 
@@ -79,7 +80,8 @@ def turned(vectors: Points, matrix: Points) -> Points:
     found = np.empty(vectors.shape, dtype=np.float32)
     for start in range(0, len(vectors), ROWS):
         block = np.asarray(vectors[start : start + ROWS], dtype=np.float32)
-        block = block + block @ matrix
+        with ONE_THREAD:
+            block = block + block @ matrix
         length = np.linalg.norm(block, axis=1, keepdims=True)
         found[start : start + ROWS] = block / np.maximum(length, 1e-12)
     return found

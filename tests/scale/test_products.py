@@ -12,7 +12,7 @@ import pytest
 import threadpoolctl
 
 from rars.data.shop import make_shop
-from rars.scale import INLINE
+from rars.scale import INLINE, cost
 from rars.scale.local import THREADS, Local
 from rars.scale.products import ONE_THREAD, _libraries
 
@@ -73,6 +73,18 @@ def test_whoever_leaves_first_takes_nothing_from_the_others(two):
 def test_every_engine_makes_its_calls_so(two, engine, monkeypatch):
     monkeypatch.setenv(THREADS[0], "2")
     assert list(engine.map(work.threads_of_products, [{}, {}])) == [1, 1]
+
+
+def test_a_machine_is_probed_with_one_too(two):
+    """With several, a busy machine seemed ten times slower than the work would find it."""
+    seen = []
+
+    def clock():
+        seen.append(work.threads_of_products())
+        return 0.0
+
+    cost.probe(clock, times=2)
+    assert seen == [1, 1, 1, 1]
 
 
 def test_the_environment_does_not_change_a_bit_of_a_vector():

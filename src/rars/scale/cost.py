@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from rars.scale.memory import shown
+from rars.scale.products import ONE_THREAD
 
 _PROBES, _WATCHED = 5, 0.3
 """How often a machine is probed, and the seconds after which that is enough in any case."""
@@ -93,18 +94,22 @@ def slowness(measure: Callable[[], float] = lambda: probe(times=1)) -> float:
 
 
 def probe(clock: Any = time.perf_counter, times: int = 5) -> float:
-    """Seconds of a fixed piece of work, of the kinds that stages do: products, sorts, Python itself."""
+    """Seconds of a fixed piece of work, of the kinds that stages do: products, sorts, Python itself.
+
+    By one thread, as stages multiply: several would wait for each other on a busy machine, many times longer.
+    """
     random = np.random.default_rng(0)
     matrix = random.random((256, 256), dtype=np.float32)
     keys = random.integers(0, 2**60, 60_000)
     seen = []
     for _ in range(times):
-        begun = clock()
-        for _ in range(8):
-            matrix @ matrix
-        np.sort(keys)
-        sum(len(str(number)) for number in range(30_000))
-        seen.append(clock() - begun)
+        with ONE_THREAD:
+            begun = clock()
+            for _ in range(8):
+                matrix @ matrix
+            np.sort(keys)
+            sum(len(str(number)) for number in range(30_000))
+            seen.append(clock() - begun)
     return float(statistics.median(seen))
 
 

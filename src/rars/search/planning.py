@@ -103,10 +103,8 @@ class Planner:
     @cached_property
     def matching(self) -> Callable[[Narrow], Matching | None]:
         """What a restriction leaves, as prefixes; None for everything. Kept for the latest ones."""
-        tree, items = (
-            self.tree,
-            self.items,
-        )  # a planner that is let go must not wait for what it keeps
+        # A planner that is let go must not wait for what it keeps.
+        tree, items = self.tree, self.items
 
         def made(narrow: Narrow) -> Matching | None:
             marks = narrow.items(items)

@@ -1,4 +1,4 @@
-"""A large folder is read once and then trusted; whatever is done to a file of it, it is read again."""
+"""A large file is read once and then trusted; whatever is done to it, it is read again."""
 
 from __future__ import annotations
 
@@ -40,20 +40,24 @@ def opened(folder):
     return artifacts.opening(folder, kind="numbers")
 
 
-def test_what_was_found_whole_is_not_read_again(folder, read):
+def shared(folder):
+    """Another folder that shares the large file."""
+    with artifacts.writing(folder.parent / "shared", kind="numbers") as draft:
+        draft.link(folder, "many.npy")
+    return folder.parent / "shared"
+
+
+def test_a_large_file_that_was_found_whole_is_not_read_again(folder, read):
     opened(folder)
     assert sorted(read) == ["few.npy", "many.npy"]
     read.clear()
     assert opened(folder).array("few").tolist() == [0, 1, 2]
-    assert not read
+    assert read == ["few.npy"]
 
 
-@pytest.mark.parametrize(("setting", "value"), [("LARGE", 100_000), ("_SETTLED", 60.0)])
-def test_what_is_small_or_changed_a_moment_ago_is_always_read(
-    folder, read, monkeypatch, setting, value
-):
+def test_what_was_changed_a_moment_ago_is_always_read(folder, read, monkeypatch):
     """A second change within the same tick of the clock would not show."""
-    monkeypatch.setattr(checked, setting, value)
+    monkeypatch.setattr(checked, "_SETTLED", 60.0)
     for _ in range(2):
         read.clear()
         opened(folder)
@@ -69,19 +73,44 @@ def test_a_changed_byte_is_found_even_with_the_old_time(folder, name):
     content[-1] ^= 1
     path.write_bytes(content)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    with pytest.raises(RarsError, match="its digest does not match"):
-        opened(folder)
-    with pytest.raises(RarsError, match="its digest does not match"):
-        opened(folder)  # a failure is not remembered
+    for _ in range(2):  # a failure is not remembered
+        with pytest.raises(RarsError, match="its digest does not match"):
+            opened(folder)
 
 
 def test_another_file_in_its_place_is_read(folder, read):
     opened(folder)
-    shutil.copy2(folder / "few.npy", folder / "other")
-    (folder / "other").replace(folder / "few.npy")
+    shutil.copy2(folder / "many.npy", folder / "other")
+    (folder / "other").replace(folder / "many.npy")
     read.clear()
     opened(folder)
-    assert len(read) == 2
+    assert "many.npy" in read
+
+
+def test_a_further_name_changes_nothing_of_what_is_known(folder, read):
+    """The file system says that a file changed when it got a hard link."""
+    opened(folder)
+    read.clear()
+    second = shared(folder)
+    for one in (folder, second):
+        opened(one)
+    assert "many.npy" not in read
+    (second / "many.npy").write_bytes(b"0" * (folder / "many.npy").stat().st_size)
+    with pytest.raises(RarsError, match="its digest does not match"):
+        opened(folder)
+
+
+def test_a_further_name_says_nothing_of_a_file_that_nobody_checked(folder, read):
+    opened(shared(folder))
+    assert "many.npy" in read
+
+
+def test_a_further_name_for_a_file_written_a_moment_ago_says_nothing(folder, read, monkeypatch):
+    opened(folder)
+    monkeypatch.setattr(checked, "_SETTLED", 60.0)
+    read.clear()
+    opened(shared(folder))
+    assert "many.npy" in read
 
 
 def test_without_a_place_for_a_cache_everything_is_read(folder, read, monkeypatch):
@@ -96,12 +125,16 @@ def test_what_was_not_opened_for_months_is_forgotten(folder, tmp_path):
     opened(folder)
     [kept] = (tmp_path / "cache" / "checked").iterdir()
     os.utime(kept, (0, 0))
-    checked.remember("another")
+    checked.remember(checked.Mark("another"))
     assert [one.name for one in (tmp_path / "cache" / "checked").iterdir()] == ["another"]
 
 
-def test_one_finding_is_not_another(folder):
-    """That digests are right says nothing about what the files mean."""
-    artifact = opened(folder)
-    assert checked.known(artifact.mark("digests"))
-    assert not checked.known(artifact.mark("index"))
+def test_that_content_is_whole_does_not_say_that_it_means_something(folder):
+    mark = opened(folder).mark("index")
+    assert not checked.known(mark)
+    checked.remember(mark)
+    assert checked.known(opened(folder).mark("index"))
+    assert not checked.known(opened(folder).mark("tree"))
+    with artifacts.writing(folder.parent / "other", kind="numbers") as draft:
+        draft.save_array("many", np.arange(1001))
+    assert not checked.known(opened(folder.parent / "other").mark("index"))

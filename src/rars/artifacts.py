@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -34,18 +34,18 @@ _drafts: dict[Path, Draft] = {}
 class Artifact:
     """A checked folder: where its files are, what its writer said about it, and the digest of all of it.
 
-    ``hold`` keeps the files there: whoever reads them later than now keeps it too.
+    ``hold`` keeps the files there: whoever reads them later than now keeps it too. ``size`` is that of all.
     """
 
     folder: Path
     meta: Mapping[str, Any]
     digest: str
     hold: replacing.Hold | None = None
-    files: tuple[str, ...] = ()
+    size: int = 0
 
-    def mark(self, what: str) -> str | None:
-        """What ``rars.checked`` knows this folder by, as it is now, and what was found of it."""
-        return checked.mark(self.folder, self.files, what)
+    def mark(self, found: str) -> checked.Mark | None:
+        """What ``rars.checked`` knows the content of this folder by, and what was found of it."""
+        return checked.content(self.digest, self.size, found)
 
     def array(self, name: str, *, mmap: bool = True) -> npt.NDArray[Any]:
         """Open ``NAME.npy``, memory-mapped read-only unless ``mmap`` is off."""
@@ -73,12 +73,15 @@ class Draft:
 
     def link(self, source: Path, name: str, manifest: str = "manifest.json") -> None:
         """Share a file of a folder that ``writing`` made, which is not read again for its digest."""
+        stated = _listed(disk.read_json(source / manifest), source / manifest)[name]
+        before = checked.file(source / name, stated["sha256"])
         try:
             os.link(source / name, self.folder / name)
         except OSError:  # another file system, or one without links
             shutil.copyfile(source / name, self.folder / name)
             return
-        self.known[name] = _listed(disk.read_json(source / manifest), source / manifest)[name]
+        checked.linked(before, checked.file(source / name, stated["sha256"]))
+        self.known[name] = stated
 
     def save_array(self, name: str, values: npt.NDArray[Any]) -> None:
         """Write ``NAME.npy``."""
@@ -192,7 +195,7 @@ def opening(
 ) -> Artifact:
     """Open a folder that ``writing`` made, checking its kind and (``verify``) every file's digest.
 
-    A large folder whose digests were right before is not read again as long as nobody touches it.
+    A large file whose digest was right before is not read again as long as nobody touches it.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -213,16 +216,40 @@ def opening(
             raise RarsError(f"{path} is missing, though {manifest} lists it.")
         if path.stat().st_size != expected["bytes"]:
             raise RarsError(f"{path} has {path.stat().st_size} bytes, not {expected['bytes']}.")
+    if verify:
+        _check_digests(home, files)
     facts = _Meta(sealed["meta"], home / manifest)
-    found = Artifact(home, facts, disk.digest_json(sealed["files"]), hold, (*files, manifest))
-    if verify and not checked.known(mark := found.mark("digests")):
-        for name, expected in files.items():
-            if disk.digest_file(home / name) != expected["sha256"]:
-                raise RarsError(
-                    f"{home / name} has changed since it was written: its digest does not match."
-                )
-        checked.remember(mark)
-    return found
+    size = sum(one["bytes"] for one in files.values())
+    return Artifact(home, facts, disk.digest_json(sealed["files"]), hold, size)
+
+
+@contextmanager
+def unlinking(folder: Path, manifest: str = "manifest.json") -> Iterator[None]:
+    """Within this, folders go that share files with this one; what was known of those stays known."""
+    home = replacing.current(folder)
+    digests = {}
+    with suppress(RarsError):  # a damaged folder: whoever opens it says so
+        stated = _listed(disk.read_json(home / manifest), home / manifest)
+        digests = {home / name: facts["sha256"] for name, facts in stated.items()}
+    there = {path: checked.file(path, one) for path, one in digests.items() if path.exists()}
+    yield
+    for path, before in there.items():
+        checked.linked(before, checked.file(path, digests[path]))
+
+
+def _check_digests(home: Path, files: Mapping[str, Any]) -> None:
+    """Refuse files that are not what their manifest says; large ones that were right before are not read."""
+    right = []
+    for name, expected in files.items():
+        mark = checked.file(home / name, expected["sha256"])
+        if checked.known(mark):
+            continue
+        if disk.digest_file(home / name) != expected["sha256"]:
+            raise RarsError(
+                f"{home / name} has changed since it was written: its digest does not match."
+            )
+        right.append(mark)
+    checked.remember(*right)
 
 
 # -- reading ---------------------------------------------------------------------------------------

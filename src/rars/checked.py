@@ -1,11 +1,14 @@
-"""Which large folders were found whole before, so that opening one again reads none of it.
+"""Which large files were found whole before, so that opening a folder again reads none of them.
 
-Owns: how a folder that nobody has touched since is told from one that was: by what the file system says of
-each of its files (device, inode, size, times of change), kept in the cache. Ignores what was checked.
+Owns: how a file that nobody has touched since is told from one that was: by what the file system says of it
+(device, inode, size, times of change), kept in the cache with what was found. Ignores what was checked.
 
-Only for folders of many bytes: a small one is read in no time, and always is. A file that changed so lately
-that its time of change could hide another change is not remembered. What a disk loses by itself, without a
-write, is found by whoever empties the cache, and by another machine.
+Only of large files: a small one is read in no time, and always is. A file that changed so lately that its
+time of change could hide another change is not remembered. A further name for a file (a hard link), or one
+less, changes its time too, but not what is in it: who does that hands on what was known. What a disk loses by
+itself, without a write, is found by whoever empties the cache, and by another machine.
+
+Whether content that is whole means something is asked once of each content, wherever it is (``content``).
 """
 
 from __future__ import annotations
@@ -13,37 +16,45 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from rars import places
 
-LARGE = 1 << 28
-"""Bytes from which on a folder is remembered."""
+LARGE = 1 << 24
+"""Bytes from which on a file is remembered."""
 
 _SETTLED = 2.0
 """Seconds a file must be left alone: its times may be no finer than that."""
 _KEPT = 90 * 86_400.0
-"""Seconds after which a folder that was not opened again is forgotten."""
+"""Seconds after which what was not asked for again is forgotten."""
 
 
-def mark(folder: Path, files: Iterable[str], what: str) -> str | None:
-    """What names a folder as it is now, and what was found of it; None for one that is always read."""
-    size, newest = 0, 0.0
-    digest = hashlib.sha256(what.encode())
-    for name in sorted(files):
-        one = (folder / name).stat()
-        size += one.st_size
-        newest = max(newest, one.st_mtime, one.st_ctime)
-        facts = (name, one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns)
-        digest.update(repr(facts).encode())
-    if size < LARGE or time.time() - newest < _SETTLED:
+@dataclass(frozen=True)
+class Mark:
+    """What names a finding; ``written`` and ``changed`` are the times of the file it is about."""
+
+    name: str
+    written: float = 0.0
+    changed: float = 0.0
+
+
+def file(path: Path, found: str) -> Mark | None:
+    """What names a file as it is now, with what was found of it; None for one that is always read."""
+    one = path.stat()
+    if one.st_size < LARGE:
         return None
-    return digest.hexdigest()
+    facts = (one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns, found)
+    return Mark(_named(*facts), one.st_mtime, one.st_ctime)
 
 
-def known(mark: str | None) -> bool:
+def content(digest: str, size: int, found: str) -> Mark | None:
+    """What names a content by its digest, with what was found of it; None for a small one."""
+    return Mark(_named(digest, found)) if size >= LARGE else None
+
+
+def known(mark: Mark | None) -> bool:
     """Whether it was found so before; it is kept for longer then."""
     if mark is None:
         return False
@@ -54,18 +65,36 @@ def known(mark: str | None) -> bool:
     return True
 
 
-def remember(mark: str | None) -> None:
+def remember(*marks: Mark | None) -> None:
     """Keep that it was found so; not where there is no place for a cache."""
-    if mark is None:
-        return
+    now = time.time()
+    _keep([one for one in marks if one and now - max(one.written, one.changed) >= _SETTLED])
+
+
+def linked(before: Mark | None, after: Mark | None) -> None:
+    """A file got a further name, or lost one: what was known of it ``before`` holds ``after``.
+
+    Its time of change is of this moment; whoever writes into it from now on also changes the other one.
+    """
+    if after is not None and known(before) and time.time() - after.written >= _SETTLED:
+        _keep([after])
+
+
+def _keep(marks: list[Mark]) -> None:
     with suppress(OSError):
-        place = _place(mark)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.touch()
-        for other in place.parent.iterdir():
-            if time.time() - other.stat().st_mtime > _KEPT:
-                other.unlink(missing_ok=True)
+        for mark in marks:
+            place = _place(mark)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.touch()
+        if marks:
+            for other in place.parent.iterdir():
+                if time.time() - other.stat().st_mtime > _KEPT:
+                    other.unlink(missing_ok=True)
 
 
-def _place(mark: str) -> Path:
-    return places.cache_folder() / "checked" / mark
+def _named(*facts: object) -> str:
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
+def _place(mark: Mark) -> Path:
+    return places.cache_folder() / "checked" / mark.name

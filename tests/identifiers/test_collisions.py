@@ -156,6 +156,25 @@ def test_settling_is_one_item_after_the_other(data, world, known, limit, full):
     assert found.tolist() == expected
 
 
+@given(st.integers(1, 4), st.integers(0, 60), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_who_shares_no_first_codes_is_nobodys_sibling(depth, known, new, seed):
+    """With and without those who are left out, identifiers of any depth, shorter ones among them."""
+    from rars.identifiers import placement
+
+    rng = np.random.default_rng(seed)
+    kept, moving = (rng.integers(-1, 4, (n, depth)).astype(np.int32) for n in (known, new))
+    kept[:, -1:] = kept[:, -1:].clip(0)
+    costs = rng.random((new, 4))
+    cells = placement._CELLS
+    try:
+        found = []
+        for placement._CELLS in (cells, 1):  # with no room for a table nobody is left out
+            found.append(settle(kept, moving, lambda rows: costs[rows], limit=1, full="nearest"))
+    finally:
+        placement._CELLS = cells
+    assert np.array_equal(*found)
+
+
 @given(catalogues())
 def test_settling_in_small_portions_is_the_same(world):
     from rars.identifiers import placement

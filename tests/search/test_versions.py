@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from rars import checked, disk
 from rars.errors import RarsError
 from rars.pipeline.catalogue import apply, difference, kept, log, prune, rollback
 from rars.runs import Run
@@ -173,6 +174,33 @@ def test_a_version_that_a_process_has_open_stays_until_it_lets_go(changed):
         reader.wait()
     assert prune(changed, keep=0).removed == ("v000001",)
     assert folders(changed) == ["v000003"]
+
+
+def test_files_that_versions_share_are_read_once(run, tmp_path, monkeypatch):
+    """A large catalogue is read when it is first opened, not after every change of it."""
+    monkeypatch.setenv("RARS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(checked, "LARGE", 0)
+    monkeypatch.setattr(checked, "_SETTLED", 0.0)
+    read, digest = [], disk.digest_file
+    monkeypatch.setattr(disk, "digest_file", lambda path: read.append(path) or digest(path))
+
+    def opened(version=None):
+        read.clear()
+        IndexVersion.load(Run.open(run), version)
+        return list(read)
+
+    everything = opened()
+    apply(run, [{"id": "N1", "title": "Zyxquor lamp"}])
+    shared = [one for one in everything if one.stat().st_nlink > 1]
+    assert shared
+    again = opened()
+    assert again
+    assert all(one.stat().st_nlink == 1 for one in again)
+    assert not opened()
+    assert not set(opened("v000001")) & set(shared)
+    prune(run, keep=0)
+    assert shared[0].name in [one.name for one in (home(Run.open(run)) / "v000002").iterdir()]
+    assert not opened()
 
 
 def test_what_a_kill_left_of_pruned_versions_goes_with_the_next_pruning(changed, monkeypatch):

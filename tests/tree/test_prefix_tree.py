@@ -40,6 +40,29 @@ def test_items_that_share_a_sid_share_a_leaf_in_catalogue_order(codes):
         assert len({prefix(codes[i], tree.depth) for i in items}) == 1
 
 
+def test_equal_rows_in_another_order_are_not_taken_for_sorted():
+    codes = np.array([[1, 2], [1, 2], [0, 3]])
+    grown = PrefixTree.build(codes, np.array([1, 0]))
+    assert grown.order.tolist() == PrefixTree.build(codes).order.tolist() == [2, 0, 1]
+
+
+@given(code_matrices(), st.data())
+def test_a_tree_grown_from_sorted_rows_is_that_of_all_rows(codes, data):
+    """Of rows that stand where they stood, and of any others: what is not in order is put into it."""
+    some = data.draw(st.lists(st.integers(0, len(codes) - 1), unique=True))
+    old = PrefixTree.build(codes).order
+    first = old[old < data.draw(st.integers(0, len(codes)))]
+    for known in (first, old[np.isin(old, some)], np.array(some, dtype=np.int32)):
+        grown, whole = PrefixTree.build(codes, known), PrefixTree.build(codes)
+        assert grown.order.dtype == whole.order.dtype
+        for one, other in zip(_arrays(grown), _arrays(whole), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def _arrays(tree):
+    return (tree.order, tree.buckets, *tree.children, *tree.codes)
+
+
 @given(code_matrices())
 def test_children_are_the_legal_continuations_of_the_full_prefix(codes):
     # Peers constrain by the previous token or the position; here only the whole prefix counts.

@@ -164,24 +164,34 @@ class Identifiers:
             )
 
     @classmethod
-    def load(cls, folder: Path, *, verify: bool = True) -> Identifiers:
-        """Open what ``save`` wrote; the codes stay memory-mapped."""
+    def load(
+        cls, folder: Path, *, items: tuple[pa.Array, Codes] | None = None, verify: bool = True
+    ) -> Identifiers:
+        """Open what ``save`` wrote; the codes stay memory-mapped.
+
+        ``items`` are ids and codes of a catalogue that is searched now: those they were learned on are not
+        read then.
+        """
         artifact = artifacts.opening(folder, kind=KIND, verify=verify)
         with artifacts.understood(folder):
-            return cls._of(artifact, folder)
+            return cls._of(artifact, folder, items)
 
     @classmethod
-    def _of(cls, artifact: artifacts.Artifact, folder: Path) -> Identifiers:
+    def _of(
+        cls, artifact: artifacts.Artifact, folder: Path, items: tuple[pa.Array, Codes] | None
+    ) -> Identifiers:
         meta = artifact.meta
-        # ``read_table`` would import pandas for nothing.
-        ids = pq.ParquetFile(artifact.folder / "items.parquet").read()["id"].combine_chunks()
+        if items is None:
+            # ``read_table`` would import pandas for nothing.
+            ids = pq.ParquetFile(artifact.folder / "items.parquet").read()["id"].combine_chunks()
+            items = ids, artifact.array("codes")
         try:
             settings = checked(IdentifierSettings, meta["settings"], "identifiers")
         except RarsError as error:
             raise RarsError(f"{folder} was written with settings unknown here: {error}.") from error
         return cls(
-            item_ids=ids,
-            codes=artifact.array("codes"),
+            item_ids=items[0],
+            codes=items[1],
             sizes=tuple(meta["sizes"]),
             quantizer=load_quantizer(artifact.folder / "quantizer"),
             settings=settings,

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from rars.arrays import Codes, Longs
+from rars.arrays import Bools, Codes, Longs
 from rars.identifiers.keys import grouped, row_keys
 from rars.identifiers.quantizer import Distances
 
@@ -44,6 +44,7 @@ def settle(
     chosen = np.empty(len(moving), dtype=np.int32)
     if not len(moving):
         return chosen
+    kept = kept[_beside(kept[:, :-1], moving[:, :-1])]
     parents = row_keys(np.concatenate([kept[:, :-1], moving[:, :-1]]))
     groups = grouped(parents[len(kept) :])
     names = parents[len(kept) :][groups.order[groups.starts]]
@@ -85,6 +86,20 @@ def in_turn(
         taken[member[rows], choice] += 1
         chosen[rows] = np.where(crowded & (full == "refuse"), -1, choice)
     return chosen
+
+
+def _beside(kept: Codes, moving: Codes) -> Bools:
+    """(n,): whether the first two codes of ``kept`` (n, l) are those of any row of ``moving`` (m, l).
+
+    Nobody else is a sibling; of a large catalogue that leaves few to look at.
+    """
+    radix = int(max(kept.max(initial=0), moving.max(initial=0))) + 2  # -1 pads shorter ones
+    if not kept.shape[1] or radix**2 > _CELLS:
+        return np.ones(len(kept), dtype=bool)
+    wanted = np.zeros((radix, radix), dtype=bool)
+    wanted[moving[:, 0] + 1, moving[:, min(1, moving.shape[1] - 1)] + 1] = True
+    found: Bools = wanted[kept[:, 0] + 1, kept[:, min(1, kept.shape[1] - 1)] + 1]
+    return found
 
 
 def _holders(parents: Longs, lasts: Codes, names: Longs) -> tuple[Longs, Codes]:

@@ -10,6 +10,7 @@ none of the model's categories belongs to no category: routing never leaves it o
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -125,7 +126,10 @@ def prune(run: Run, keep: int = KEPT) -> Pruned:
         disk.sweep(home(run), "v")
         pruned = (name for name in _all_pruned(run) if name not in kept)
         left = [name for name in pruned if (home(run) / name).exists()]
-        held = tuple(name for name in left if not replacing.remove(home(run) / name))
+        with ExitStack() as shared:
+            for name in kept:
+                shared.enter_context(artifacts.unlinking(home(run) / name))
+            held = tuple(name for name in left if not replacing.remove(home(run) / name))
         removed = tuple(name for name in left if name not in held)
         return Pruned(tuple(kept), removed, held)
 
@@ -166,8 +170,8 @@ def changed(
     advance: Advance | None,
 ) -> Changed:
     """Write the version without ``gone`` ids and with ``new`` items."""
-    learned = Identifiers.load(run.folder / "identifiers")
-    identifiers = replace(learned, item_ids=old.items.ids, codes=np.asarray(old.codes))
+    now = old.items.ids, np.asarray(old.codes)
+    identifiers = Identifiers.load(run.folder / "identifiers", items=now)
     keep = None
     if gone is not None:
         keep = ~pc.is_in(old.items.ids, gone).to_numpy(zero_copy_only=False)
@@ -180,7 +184,7 @@ def changed(
         )
     vectors = None
     if new is not None:
-        vectors = _embedded(learned, new, advance)
+        vectors = _embedded(identifiers, new, advance)
         identifiers = identifiers.added(vectors, new["id"].to_pylist())
     stays = slice(None) if keep is None else keep
     change = Change(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from rars import artifacts, checked, disk, locks, replacing
-from rars.arrays import Bools, Ints, Points
+from rars.arrays import Bools, Codes, Ints, Points
 from rars.config import SearchSettings
 from rars.data import Dataset, Judgments
 from rars.data.schema import ITEMS
@@ -62,7 +63,7 @@ class IndexVersion:
     folder: Path
     meta: dict[str, Any]
     digest: str
-    codes: Ints
+    codes: Codes
     tree: PrefixTree
     categories: CategoryTree | None
     evidence: EvidenceIndex
@@ -224,13 +225,25 @@ class Change:
     keep: Bools | None = None
     new: pa.Table | None = None
 
+    @cached_property
+    def origin(self) -> Ints:
+        """The old catalogue row of every item, -1 for a new one."""
+        assert self.old is not None
+        every = np.arange(len(self.old.codes))
+        kept = every if self.keep is None else every[self.keep]
+        new = 0 if self.new is None else self.new.num_rows
+        return np.concatenate([kept, np.full(new, -1)])
+
 
 def write_version(
     run: Run, change: Change, *, engine: Engine = INLINE, advance: Advance | None = None
 ) -> str:
-    """Write a new version whole, then point to it."""
+    """Write a new version whole, then point to it.
+
+    One that is made of nothing is opened and asked what it means first, so that nobody has to do so later.
+    """
     name = next_version(run)
-    tree = _tree(change.identifiers.codes, engine)
+    tree = _tree(change, engine)
     work = home(run) / WORK
     with artifacts.writing(home(run) / name, kind=KIND) as draft:
         _save_items(draft, f"-{name[1:]}", change)
@@ -240,22 +253,37 @@ def write_version(
             _write_evidence(draft.folder, change, tree, work, engine, advance)
         else:
             catalogue = as_dataset(columns_in(draft), change.identifiers.item_ids)
-            evidence = change.old.evidence.changed(catalogue, tree, origin(change), advance=advance)
+            evidence = change.old.evidence.changed(catalogue, tree, change.origin, advance=advance)
             evidence.save(draft.folder / "evidence", change.old.folder / "evidence")
         _save_categories(draft, change.categories)
         _save_vectors(draft, f"vectors-{name[1:]}", change, run.recipe().search)
         _save_judged(draft, change)
         draft.meta.update(digests(run), items=tree.n_items, action=change.action)
+    if change.old is None:
+        IndexVersion.load(run, name)
     old = None if change.old is None else change.old.name
     added = tree.n_items if old is None else 0 if change.new is None else change.new.num_rows
     removed = 0 if change.keep is None else int((~change.keep).sum())
     event = {"action": change.action, "parent": old, "items": tree.n_items}
     point(run, name, event | {"added": added, "removed": removed})
+    if old is not None:  # made of a version that was asked what it means
+        artifact = artifacts.opening(home(run) / name, kind=KIND, verify=False)
+        checked.remember(artifact.mark("index"))
     disk.discard(work)
     return name
 
 
-def _tree(codes: Ints, engine: Engine) -> PrefixTree:
+def _tree(change: Change, engine: Engine) -> PrefixTree:
+    codes = change.identifiers.codes
+    if change.old is not None:
+        # What stays is in order already.
+        if change.keep is None:
+            return PrefixTree.build(codes, np.asarray(change.old.tree.order))
+        row = np.full(len(change.old.codes), -1, dtype=np.int32)
+        stays = np.flatnonzero(change.origin >= 0)
+        row[change.origin[stays]] = stays
+        known = row[change.old.tree.order]
+        return PrefixTree.build(codes, known[known >= 0])
     if engine is INLINE:
         return PrefixTree.build(codes)
     return build_by_first_code(
@@ -293,14 +321,6 @@ def _write_evidence(
         engine=engine,
         advance=advance,
     )
-
-
-def origin(change: Change) -> Ints:
-    """The old catalogue row of every item, -1 for a new one."""
-    assert change.old is not None
-    kept = np.arange(len(change.old.codes)) if change.keep is None else np.flatnonzero(change.keep)
-    new = 0 if change.new is None else change.new.num_rows
-    return np.concatenate([kept, np.full(new, -1)])
 
 
 def digests(run: Run) -> dict[str, str]:
@@ -391,7 +411,7 @@ def _save_vectors(
         save_vectors(draft, name, change.vectors, None, none, None, **options)
         return
     assert old.vectors is not None
-    places = origin(change)
+    places = change.origin
     empty = np.zeros((0, old.vectors.segments[0].shape[1]), dtype=np.float32)
     new = empty if change.vectors is None else change.vectors
     save_vectors(draft, name, new, old.vectors, places[places >= 0], old.folder, **options)
@@ -400,7 +420,7 @@ def _save_vectors(
 def _save_judged(draft: artifacts.Draft, change: Change) -> None:
     judged = change.judged
     if judged is None and change.old is not None and change.old.judged is not None:
-        judged = change.old.judged.moved(origin(change))
+        judged = change.old.judged.moved(change.origin)
     if judged is not None:
         judged.save(draft)
 

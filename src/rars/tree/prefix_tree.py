@@ -61,14 +61,17 @@ class PrefixTree:
     buckets: npt.NDArray[np.int32]
 
     @classmethod
-    def build(cls, codes: npt.ArrayLike) -> PrefixTree:
-        """Sort a (items, depth) code matrix into a tree; ``END`` pads shorter rows."""
+    def build(cls, codes: npt.ArrayLike, known: Ints | None = None) -> PrefixTree:
+        """Sort a (items, depth) code matrix into a tree; ``END`` pads shorter rows.
+
+        ``known``  rows that are in order already, most of them: a tree grows by a few in half of the time
+        """
         matrix = _checked(np.asarray(codes))
         keys, shifts, lowest = _packed(matrix)
         if keys is None:
-            order = stable_order(*(matrix - END).T)
+            order: Ints = stable_order(*(matrix - END).T)
             return cls._from_sorted(order.astype(np.int32), matrix[order])
-        order = stable_order(keys)
+        order = stable_order(keys) if known is None else _woven(keys, known)
         keys = keys[order]
         leaves = run_starts(keys)
         buckets = np.append(leaves, len(order)).astype(np.int32)
@@ -291,8 +294,11 @@ def _checked(matrix: npt.NDArray[Any]) -> Ints:
         raise RarsError(f"Identifier codes must be whole numbers, not {matrix.dtype}.")
     if matrix.shape[0] > np.iinfo(np.int32).max:
         raise RarsError(f"A tree holds at most 2^31 - 1 items, not {matrix.shape[0]}.")
-    if matrix.min() < END:
-        raise RarsError(f"Identifier codes must be 0 or more, not {matrix.min()}.")
+    lowest = int(matrix.min())
+    if lowest < END:
+        raise RarsError(f"Identifier codes must be 0 or more, not {lowest}.")
+    if lowest > END:
+        return matrix
     ended = matrix == END
     resumed = np.flatnonzero((ended[:, :-1] & ~ended[:, 1:]).any(axis=1))
     if len(resumed):
@@ -314,8 +320,24 @@ def _packed(matrix: Ints) -> tuple[npt.NDArray[np.uint64] | None, list[int], int
     keys = np.zeros(len(matrix), dtype=np.uint64)
     for depth, width in enumerate(widths):
         keys <<= np.uint64(width)
-        keys |= (matrix[:, depth].astype(np.int64) - lowest).astype(np.uint64)
+        column = matrix[:, depth].astype(np.int64)
+        column -= lowest
+        keys |= column.view(np.uint64)
     return keys, shifts, lowest
+
+
+def _woven(keys: npt.NDArray[np.uint64], known: Ints) -> Ints:
+    """``stable_order`` of keys: ``known`` rows should be sorted already, equal ones by row, others follow."""
+    new = np.ones(len(keys), dtype=bool)
+    new[known] = False
+    rest = np.flatnonzero(new)
+    rest = rest[stable_order(keys[rest])]
+    before = keys[known]
+    behind = not len(rest) or not len(known) or rest.min() > known.max()
+    wrong = (before[1:] < before[:-1]) | (before[1:] == before[:-1]) & (known[1:] < known[:-1])
+    if not behind or wrong.any():
+        return stable_order(keys)
+    return np.insert(known, np.searchsorted(before, keys[rest], side="right"), rest)
 
 
 def _compact(codes: npt.NDArray[Any]) -> Ints:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import threadpoolctl
 from rars.data.shop import make_shop
 from rars.scale import INLINE, cost
 from rars.scale.local import THREADS, Local
-from rars.scale.products import ONE_THREAD, _libraries
+from rars.scale.products import _KERNELS, ONE_THREAD, _libraries, as_numpy
 
 from . import work
 
@@ -83,8 +84,32 @@ def test_a_machine_is_probed_with_one_too(two):
         seen.append(work.threads_of_products())
         return 0.0
 
-    cost.probe(clock, times=2)
-    assert seen == [1, 1, 1, 1]
+    cost.probe(clock)
+    assert seen == [1, 1]
+
+
+SERVER = """
+from contextlib import suppress
+from rars.errors import RarsError
+from rars.scale import threads
+from rars.serving.server import engine_of
+from rars.serving.settings import Settings
+from tests.scale.work import threads_of_products
+before = threads_of_products()
+with suppress(RarsError):  # there is nothing to serve
+    engine_of([], Settings(threads=THREADS), None)
+print(before, threads_of_products(), threads.chosen(1).threads, threads.chosen(10**9).threads)
+"""
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_server_multiplies_with_the_threads_of_its_settings(count):
+    """With all cores each search took twice the processor time, and no less of the clock."""
+    clean = {name: value for name, value in os.environ.items() if name not in THREADS}
+    line = [sys.executable, "-c", SERVER.replace("THREADS", str(count))]
+    environment = clean | {"OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", *3 * [str(count)]]
 
 
 def test_the_environment_does_not_change_a_bit_of_a_vector():
@@ -122,6 +147,47 @@ def test_the_environment_does_not_change_a_bit_of_an_identifier(tmp_path):
         assert len(digests) >= 3
         found.add(tuple(digests))
     assert len(found) == 1
+
+
+FAISS = """
+import json, threadpoolctl
+from rars.identifiers.kmeans import library
+from rars.scale.products import _architectures
+numpy = _architectures()
+library()
+found = threadpoolctl.ThreadpoolController().select(internal_api="openblas").info()
+print(json.dumps([numpy, [one["architecture"] for one in found if "faiss" in one["filepath"]]]))
+"""
+
+
+def _taken_for(**environment):
+    """What NumPy's libraries, and faiss's OpenBLAS, take this processor for, in a process of its own."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS")}
+    line = [sys.executable, "-c", FAISS]
+    done = subprocess.run(line, env=clean | environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_faiss_multiplies_as_numpy_does():
+    """Its own OpenBLAS is older, and would be four to six times slower on a younger processor."""
+    numpy, faiss = _taken_for()
+    ours = next(filter(None, map(_KERNELS.get, numpy)), None)
+    if ours is None or not faiss:
+        pytest.skip("NumPy or faiss multiply with another library here")
+    assert faiss == [ours]
+
+
+def test_what_the_environment_says_of_kernels_stands():
+    if not _taken_for()[1]:
+        pytest.skip("faiss multiplies with another library here")
+    assert _taken_for(OPENBLAS_CORETYPE="Nehalem")[1] == ["Nehalem"]
+
+
+def test_the_environment_is_afterwards_as_it_was(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    with pytest.raises(ZeroDivisionError), as_numpy():
+        1 / 0  # noqa: B018
+    assert "OPENBLAS_CORETYPE" not in os.environ
 
 
 def test_the_library_of_numpy_is_found():

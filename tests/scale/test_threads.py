@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 
 from rars.scale import threads
+from rars.scale.products import _libraries
+
+from . import work
 
 LARGE = 10 * threads.SMALL
 
@@ -71,3 +76,51 @@ def test_the_number_is_set_while_the_block_runs():
         assert torch.get_num_threads() == before + 1
     assert torch.get_num_threads() == before
     assert threads.weights(torch.nn.Linear(3, 2)) == 8
+
+
+def test_numpy_has_one_where_the_model_has_one():
+    """A second one would take a core while small products are made, and save nothing."""
+    with _libraries().limit(limits=2):
+        with threads.working(threads.Choice(1)):
+            assert work.threads_of_products() == 1
+        for count in (2, 3):
+            with threads.working(threads.Choice(count)):
+                assert work.threads_of_products() == 2
+        assert work.threads_of_products() == 2
+
+
+def test_blocks_within_blocks_and_in_several_threads_leave_the_number_as_it_was():
+    """A thread of Python's that came while another was inside would have kept the other's number."""
+    before = torch.get_num_threads()
+    usual = before + 3
+    torch.set_num_threads(usual)
+    first_is_inside, second_is_done = threading.Event(), threading.Event()
+    seen = []
+
+    def second():
+        first_is_inside.wait(30)
+        with threads.working(threads.Choice(1)):
+            seen.append(torch.get_num_threads())
+            with threads.working(threads.Choice(2)):
+                seen.append(torch.get_num_threads())
+            seen.append(torch.get_num_threads())
+        seen.append(torch.get_num_threads())
+        second_is_done.set()
+
+    other = threading.Thread(target=second)
+    other.start()
+    try:
+        with threads.working(threads.Choice(1)):
+            first_is_inside.set()
+            assert second_is_done.wait(30)
+            assert torch.get_num_threads() == 1
+        other.join()
+        assert seen == [1, 2, 1, usual]
+        assert torch.get_num_threads() == usual
+        third = []
+        late = threading.Thread(target=lambda: third.append(torch.get_num_threads()))
+        late.start()
+        late.join()
+        assert third == [usual]
+    finally:
+        torch.set_num_threads(before)

@@ -415,3 +415,26 @@ def test_a_truncated_model_is_named(run, part):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(RarsError, match=path.name):
         Retriever.load(run)
+
+
+def test_a_search_in_a_program_takes_the_threads_that_are_best(retriever, monkeypatch):
+    """With all cores a small model answered three times as slowly beside one other process."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    before = torch.get_num_threads()
+    seen = []
+    answered = Retriever._answered
+
+    def watched(self, plans):
+        seen.append(torch.get_num_threads())
+        return answered(self, plans)
+
+    monkeypatch.setattr(Retriever, "_answered", watched)
+    torch.set_num_threads(2)
+    try:
+        replace(retriever).search("black bottle")
+        assert (seen, torch.get_num_threads()) == ([1], 2)
+        monkeypatch.setenv("OMP_NUM_THREADS", "3")
+        replace(retriever).search("black bottle")
+        assert seen == [1, 3]
+    finally:
+        torch.set_num_threads(before)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from typing import Any
 
 import numpy as np
 from pydantic import PositiveInt
@@ -19,6 +21,7 @@ from rars.identifiers.learner import Learner, Scene
 from rars.identifiers.quantizer import Quantizer
 from rars.identifiers.residual import ResidualQuantizer
 from rars.progress import Advance
+from rars.scale.products import as_numpy
 
 
 class KmeansSettings(Section):
@@ -42,8 +45,7 @@ def cluster(
         kinds = distinct_points(points)
         if len(kinds) <= count:
             return kinds.astype(np.float32)
-    import faiss
-
+    faiss = library()
     kmeans = faiss.Kmeans(
         points.shape[1],
         count,
@@ -71,11 +73,18 @@ def distinct_points(points: Points) -> Points:
     return points[np.unique(rows, return_index=True)[1]]
 
 
+@cache
+def library() -> Any:
+    """faiss, as fast as NumPy on processors that it does not know."""
+    with as_numpy():
+        import faiss
+    return faiss
+
+
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Clusters that do not depend on the number of cores; small ones are also faster this way."""
-    import faiss
-
+    faiss = library()
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:

@@ -239,7 +239,7 @@ def tune(
     ``pool``  items that validation queries are ranked among: those judged for them, others up to so many
     ``kept``  where its state is kept, for the same call to go on after a kill
     """
-    with threads.working(threads.chosen(threads.weights(towers))):
+    with threads.working(threads.best_for(towers)):
         ranked = _pool(dataset, seed, pool)
         loop = _Loop(towers, Pairs.of(dataset), settings, lessons or Lessons(), seed)
         return loop.go(lambda: _quality(towers, held, ranked), kept or Unfinished(), advance)

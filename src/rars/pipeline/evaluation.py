@@ -19,7 +19,7 @@ from rars.evaluation import PerQuery
 from rars.evaluation import stored as keeping
 from rars.evaluation.tables import Block, Cell, Row, Table, html
 from rars.evaluation.truth import Truth
-from rars.pipeline.opening import answering, open_system
+from rars.pipeline.opening import open_system
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.systems import Categories, Query, System, check_texts, rank
@@ -154,7 +154,7 @@ def _rules(system: System, asked: Sequence[str] | None, run: Run, tell: Tell) ->
 def _evaluated(plan: Planned, rule: str, tell: Tell) -> Evaluation:
     """One evaluation, from the run's results where it is still that of the same system."""
     run = plan.run
-    with answering(plan.system), tell.stage(f"{run.folder} {rule}") as advance:
+    with tell.stage(f"{run.folder} {rule}") as advance:
         found, numbers = keeping.evaluated(
             plan.system,
             run.results,

@@ -12,10 +12,10 @@ from typing import Any
 from rars import locks
 from rars.identifiers import Identifiers
 from rars.pipeline import costs
-from rars.pipeline.opening import answering
 from rars.progress import SILENT, Tell
 from rars.runs import Run
 from rars.scale import INLINE, Engine
+from rars.scale.threads import working
 from rars.search import weights
 from rars.search.index import build_index, current, digests, is_current, pointer
 
@@ -82,7 +82,7 @@ def tune(run: Run | str | Path, *, tell: Tell = SILENT) -> dict[str, Any]:
     with locks.held(run.folder):
         start = time.perf_counter()
         retriever = Retriever.load(run.folder)
-        with answering(retriever), tell.stage("choosing weights") as advance:
+        with working(retriever.threads), tell.stage("choosing weights") as advance:
             chosen = choose_hybrid(retriever, dataset, advance=advance)
         run.record("weights", seconds=round(time.perf_counter() - start, 1))
     return chosen.model_dump(mode="json")

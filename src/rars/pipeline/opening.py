@@ -6,13 +6,11 @@ imported.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rars.errors import RarsError
 from rars.runs import Run
-from rars.scale import threads
 from rars.systems import System
 
 if TYPE_CHECKING:
@@ -46,11 +44,3 @@ def open_system(
     from rars.baselines.running import Baseline
 
     return Baseline.load(folder, verify=verify)
-
-
-def answering(system: System) -> AbstractContextManager[None]:
-    """While the block runs, torch works with the threads that the system's model is best served by."""
-    ready = getattr(system, "ready", None)
-    if ready is None:
-        return nullcontext()
-    return threads.working(threads.chosen(threads.weights(ready.model)))

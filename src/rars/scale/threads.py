@@ -9,8 +9,8 @@ an idle one, where two threads would be 1.6 times as fast:
     threads = 1                                  of a model with fewer than ``SMALL`` weights
     threads = max(1, cores - load of others)     of a larger one
 
-Whoever sets ``OMP_NUM_THREADS`` has chosen. Ignores what the work is, and how many processes share it
-(``local``: each of several is told its share by that variable).
+Whoever sets ``OMP_NUM_THREADS`` has chosen, and so has a server (``settle``). Ignores what the work is, and
+how many processes share it (``local``: each of several is told its share by that variable).
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ import math
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import Lock, local
 from typing import Any
 
+from rars.scale import products
 from rars.scale.local import THREADS, usable_cores
+from rars.scale.products import ONE_THREAD
 
 SMALL = 25_000_000
 """Weights below which a model is small: the sizes ``tiny`` and ``small``, and MiniLM."""
@@ -64,6 +67,11 @@ def chosen(weights: int, *, kept: int | None = None) -> Choice:
     return Choice(free, "" if free == cores else f"others use {cores - free} of {cores} cores")
 
 
+def best_for(model: Any) -> Choice:
+    """The threads of a torch module."""
+    return chosen(weights(model))
+
+
 def weights(model: Any) -> int:
     """How many weights a torch module has."""
     return sum(one.numel() for one in model.parameters())
@@ -80,17 +88,48 @@ def others() -> float:
     return max(0.0, load - own)
 
 
+class _Inside(local):
+    """Who works with a number of our choice: blocks of this thread of Python's."""
+
+    blocks = 0
+
+
+_lock, _inside = Lock(), _Inside()
+_threads = {"inside": 0, "usual": 0}
+"""Threads of Python's that are inside, and what torch has when none is."""
+
+
 @contextmanager
 def working(choice: Choice) -> Iterator[None]:
-    """Torch works with so many threads while the block runs."""
+    """Torch works with so many threads while the block runs; with one, NumPy does too.
+
+    (Its products are small then: a second thread would take a core that nothing gains by.) Torch keeps a
+    number for each thread of Python's, and one for those to come: the latter must not stay changed where
+    several are inside.
+    """
     import torch
 
-    before = torch.get_num_threads()
-    if before == choice.threads:
-        yield
-        return
+    with _lock:
+        if not _threads["inside"]:
+            _threads["usual"] = torch.get_num_threads()
+        before = torch.get_num_threads() if _inside.blocks else _threads["usual"]
+        _threads["inside"] += not _inside.blocks
+        _inside.blocks += 1
     torch.set_num_threads(choice.threads)
     try:
-        yield
+        with ONE_THREAD if choice.threads == 1 else nullcontext():
+            yield
     finally:
-        torch.set_num_threads(before)
+        with _lock:
+            torch.set_num_threads(before)
+            _inside.blocks -= 1
+            _threads["inside"] -= not _inside.blocks
+
+
+def settle(threads: int) -> None:
+    """The process works with so many from now on, as if the environment had said so."""
+    import torch
+
+    os.environ[THREADS[0]] = str(threads)
+    torch.set_num_threads(threads)
+    products.limit(threads)

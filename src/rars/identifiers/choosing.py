@@ -86,7 +86,7 @@ _ITEMS = 100_000
 """Items of a larger catalogue that embedders are compared on: all judged ones, others at random. Those of a
 smaller one are embedded once, for the comparison and for whatever follows."""
 _SAMPLE = 2_000
-_LENGTHS, _ALIKE, _LOOKED = 4, 8, 512
+_LENGTHS, _ALIKE, LOOKED = 4, 8, 512
 """Texts that say how long an embedder takes: so many of about the same length, of so many lengths of the
 texts that are looked at. An embedder sorts its texts by length too: a mixed few would mostly be padding."""
 _ASCII = 0.985
@@ -346,13 +346,18 @@ def embedding_seconds(
     """How long an embedder would take for all items; nothing where it has done them."""
     if is_cached(item_texts(dataset), open_embedder(name, device=device), cache=cache):
         return 0.0
-    return seconds_a_text(dataset, open_embedder(name, device=device)) * dataset.n_items
+    return seconds_an_item(dataset, open_embedder(name, device=device)) * dataset.n_items
 
 
-def seconds_a_text(dataset: Dataset, embedder: Embedder) -> float:
+def seconds_an_item(dataset: Dataset, embedder: Embedder) -> float:
     """How long an embedder takes for an item's text, from a few of them."""
-    rows = np.random.default_rng(0).permutation(dataset.n_items)[:_LOOKED]
-    texts = sorted(item_texts(dataset).take(pa.array(rows)).to_pylist(), key=len)
+    rows = np.random.default_rng(0).permutation(dataset.n_items)[:LOOKED]
+    return seconds_a_text(item_texts(dataset).take(pa.array(rows)).to_pylist(), embedder)
+
+
+def seconds_a_text(texts: Sequence[str], embedder: Embedder) -> float:
+    """How long an embedder takes for one of many texts like these, ``LOOKED`` of them or fewer."""
+    texts = sorted(texts, key=len)
     middles = (np.arange(_LENGTHS) + 0.5) / _LENGTHS * len(texts)
     firsts = np.maximum(0, middles.astype(int) - _ALIKE // 2)
     embedder.embed(texts[:2])  # the first ones wait for what is loaded late

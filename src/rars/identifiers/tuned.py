@@ -20,7 +20,7 @@ from rars.arrays import Ints
 from rars.config import IdentifierSettings
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers.choosing import embedding_seconds, seconds_a_text
+from rars.identifiers.choosing import embedding_seconds, seconds_an_item
 from rars.identifiers.embedders import embedder_kind, open_embedder
 from rars.identifiers.encoder_tuning import FOLDER, SentenceEncoder
 from rars.identifiers.fitting import learnable
@@ -119,7 +119,7 @@ def tuning_seconds(
     # Two items a query, forwards and (twice as long) backwards; validation before and after every epoch.
     texts = 2 * 3 * pairs + (1 + settings.epochs) * pool
     faster = _HALVES if settings.precision == "bf16" else 1.0
-    each = seconds_a_text(dataset, cut)
+    each = seconds_an_item(dataset, cut)
     return Seconds(each * faster * texts, each * dataset.n_items)
 
 

@@ -55,8 +55,8 @@ _SAMPLE = 2_000
 def amounts(dataset: Dataset, recipe: Recipe, width: int = _WIDTH) -> dict[str, float]:
     """Thousands of characters to embed and to index, of judged pairs to fit on, of vectors to cluster (a
     sample, of many) and to give codes; what a network that learns codes passes through, in millions of
-    weights times thousands of vectors; megabytes of vectors to store, and what putting them into cells
-    multiplies, in billions of numbers. ``width`` is that of the vectors.
+    weights times thousands of vectors; megabytes of vectors to store, and billions of multiplications that
+    putting them into cells takes. ``width`` is that of the vectors.
     """
     characters = dataset.n_items * _length(dataset) / 1e3
     fit = recipe.identifiers.fit if recipe.generative else None
@@ -69,7 +69,7 @@ def amounts(dataset: Dataset, recipe: Recipe, width: int = _WIDTH) -> dict[str, 
         "assign": dataset.n_items / 1e3,
         "index": characters,
         "vectors": _stored(recipe, dataset.n_items) * width / 1e6,
-        "cells": _celled(recipe, dataset.n_items) * width / 1e9,
+        "cells": _celled(recipe, dataset.n_items, width) / 1e9,
     }
 
 
@@ -84,6 +84,34 @@ def epoch(dataset: Dataset, recipe: Recipe) -> float:
     if loop.steps is not None:
         pairs = min(pairs, loop.steps * loop.accumulate * loop.pairs)
     return pairs / _PAIRS
+
+
+def made_queries(dataset: Dataset, recipe: Recipe, epochs: int) -> int:
+    """Pseudo-queries that a training of so many epochs gives vectors before it begins; 0 if it needs none."""
+    from rars.training.prepare import needs_vectors  # it brings torch
+    from rars.training.pseudo import pool_size
+
+    if not needs_vectors(recipe.model):
+        return 0
+    loop = recipe.phases[0].loop.model_copy(update={"epochs": epochs})
+    judged = len(np.unique(dataset.positives("train")[0]))
+    return pool_size([loop], judged or dataset.n_items, dataset.n_items)
+
+
+def seconds_a_query(dataset: Dataset, embedder: str, slowness: float) -> float:
+    """Seconds that one of them takes: of ``use`` by its characters; of a model some are tried."""
+    from rars.identifiers import choosing, open_embedder  # they bring torch
+    from rars.identifiers.embedders import embedder_kind
+    from rars.training import pseudo
+
+    kind, source = embedder_kind(embedder)
+    if not kind.reads_texts:
+        return 0.0  # the model learns an encoder of its own, which is quick
+    texts = pseudo.some(dataset, choosing.LOOKED)
+    if source:
+        return choosing.seconds_a_text(texts, open_embedder(embedder))
+    characters = sum(map(len, texts)) / max(len(texts), 1)
+    return float(cost.coefficients()["embed"]["seconds_each"]) * characters / 1e3 * slowness
 
 
 def weights(queries: int) -> float:
@@ -137,10 +165,10 @@ def _stored(recipe: Recipe, items: int) -> float:
     return float(items * np.dtype(recipe.search.vectors).itemsize)
 
 
-def _celled(recipe: Recipe, items: int) -> float:
-    """Products of two vectors that putting the items of a catalogue into cells takes."""
+def _celled(recipe: Recipe, items: int, width: int) -> float:
+    """Multiplications that putting the items of a catalogue into cells takes."""
     least = celled_from(recipe.search, items) if _stored(recipe, items) else None
-    return 0.0 if least is None or items < least else cells.work(items)
+    return 0.0 if least is None or items < least else cells.work(items, width)
 
 
 def _model_seconds(dataset: Dataset, recipe: Recipe) -> tuned.Seconds | None:

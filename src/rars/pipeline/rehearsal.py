@@ -62,6 +62,12 @@ class _Watch(Quiet):
         self.seconds = 0.0
         """Of the whole training, as it seems."""
 
+    def stage(self, name: str) -> AbstractContextManager[Advance]:
+        """What comes behind the last step need not be done."""
+        if self._first is not None:
+            raise _Enough
+        return super().stage(name)
+
     def note(self, name: str, values: dict[str, float]) -> None:
         """Watch the time."""
         now, progress = time.perf_counter(), values["progress"]

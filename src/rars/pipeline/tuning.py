@@ -33,7 +33,7 @@ from rars.config import EmbedderTuning, Recipe
 from rars.data import Dataset
 from rars.errors import RarsError, expected
 from rars.evaluation.tables import Table
-from rars.identifiers.choosing import AUTO, choose_embedder, choose_tuning
+from rars.identifiers.choosing import AUTO, USE, choose_embedder, choose_tuning
 from rars.identifiers.embedders import embedder_kind
 from rars.identifiers.loss_curve import USUAL, CurvePoint, named
 from rars.pipeline import costs, indexing
@@ -59,6 +59,8 @@ _SPARE = 0.8
 """The same of comparing embedders, which matter most, where the steps that are always done need little."""
 _SURE = 3.0
 """Where there is so many times the time that training should take, nothing is rehearsed."""
+_WORTH_SAYING = 20.0
+"""Seconds of embedding queries that are named among what is expected."""
 TRIAL = "usual"
 LARGER = "larger"
 SPEED = "speed"
@@ -148,6 +150,8 @@ class _Tuning:
     tell: Tell
     began: float = field(default_factory=time.perf_counter)
     before: float = 0.0
+    a_query: dict[str, float] = field(default_factory=dict)
+    """Seconds that a short text takes, by embedder."""
 
     def go(self) -> Tuned:
         self.before = self.choices.seconds
@@ -217,9 +221,12 @@ class _Tuning:
         late = ""
         if "training" not in known:
             most = known.get("epochs", {}).get("epochs", self._most)
-            room = (self.left - total - wanted["index"]) // max(wanted["epoch"], 1e-9)
-            epochs = int(min(most, max(min(FEWEST, most), room)))
-            total += epochs * wanted["epoch"] + wanted["index"]
+            room = self.left - total - wanted["index"]
+            epochs = self._fitting(room, wanted["epoch"], most)
+            reading = self._reading(epochs)
+            total += epochs * wanted["epoch"] + reading + wanted["index"]
+            if reading >= _WORTH_SAYING:
+                parts.append(f"vectors of queries made of items {cost.duration(reading)}")
             share = f"{epochs} epochs" if epochs == most else f"{epochs} of {most} epochs"
             parts.append(f"{share} of {cost.duration(wanted['epoch'])}")
             if epochs == most and self.judged and "sizes" not in known:
@@ -255,7 +262,24 @@ class _Tuning:
             "index": index,
             "weights": weights,
         }
-        return {name: slowness * seconds for name, seconds in found.items()}
+        found = {name: slowness * seconds for name, seconds in found.items()}
+        return found | {"training": found["training"] + self._reading(self._most)}
+
+    def _reading(self, epochs: int) -> float:
+        """Seconds of giving vectors to the queries made of items that so many epochs learn from."""
+        count = costs.made_queries(self.dataset, self.recipe, epochs)
+        name = (
+            self.choices.made["embedder"]["name"] if "embedder" in self.choices.made else USE.name
+        )
+        if count and name not in self.a_query:
+            self.a_query[name] = costs.seconds_a_query(self.dataset, name, cost.slowness())
+        return count * self.a_query.get(name, 0.0)
+
+    def _fitting(self, room: float, each: float, most: int) -> int:
+        """The epochs there is room for, of so many seconds each; ``FEWEST`` at the least."""
+        least = min(FEWEST, most)
+        fit = (n for n in range(most, least, -1) if n * each + self._reading(n) <= room)
+        return next(fit, least)
 
     # -- the choices -------------------------------------------------------------------------------
 
@@ -333,7 +357,7 @@ class _Tuning:
         """Seconds that it takes to compare the usual sizes with others."""
         wanted = self._expected()
         each = wanted["epoch"] + wanted["index"] + wanted["weights"]
-        return each * (1 + best.steps / len(USUAL)) + wanted["identifiers"]
+        return each * (1 + best.steps / len(USUAL)) + wanted["identifiers"] + self._reading(1)
 
     def _compare(self, best: CurvePoint, keep: str) -> dict[str, Any]:
         """Both sizes, trained for one epoch and tuned; the larger if they pay."""
@@ -370,25 +394,27 @@ class _Tuning:
         each = wanted["epoch"] * len(self.choices.sizes) / len(USUAL)
         room = self.left - wanted["index"] - wanted["weights"]
         known = self.choices.asked["options"]["size"] == "tiny"
-        if not known or room < _SURE * each * most:
-            each = self._rehearsed()
+        if not known or room < _SURE * each * most + self._reading(most):
+            each = self._rehearsed(self._fitting(room, each, most))
             room = self.left - wanted["index"] - wanted["weights"]
-        epochs = int(min(most, max(min(FEWEST, most), room // max(each, 1e-9))))
+        epochs = self._fitting(room, each, most)
         if epochs < most:
             self.tell.say(
-                f"An epoch takes about {cost.duration(each)}: {epochs} of {most}, to end in time."
+                f"An epoch takes about {cost.duration(each + self._reading(epochs) / epochs)}: "
+                f"{epochs} of {most}, to end in time."
             )
         return {"epochs": epochs, "of": most}
 
-    def _rehearsed(self) -> float:
-        """Seconds of an epoch, from the first steps of a training that is then forgotten."""
+    def _rehearsed(self, epochs: int) -> float:
+        """Seconds of an epoch, from the first steps of a training that is then forgotten.
+
+        ``epochs``  as many as there may be time for: the queries that these learn from are then read already
+        """
         home = self._trial(SPEED)
         self.tell.say("Rehearsing the training, to see how many epochs there is time for.")
-        recipe = self._with(self.choices.sizes)
+        recipe = self._with(self.choices.sizes, epochs=epochs)
         source = self._source(recipe)
-        return (
-            rehearsed(self.dataset, recipe, home, identifiers=source, tell=self.tell) / self._most
-        )
+        return rehearsed(self.dataset, recipe, home, identifiers=source, tell=self.tell) / epochs
 
     def _training(self) -> dict[str, Any]:
         epochs = self.choices.made["epochs"]["epochs"]

@@ -10,6 +10,7 @@ cost = base + rate * amount;  seconds of a stage that is cut into shards are div
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
 import tomllib
@@ -24,6 +25,9 @@ import numpy as np
 from rars.scale.memory import shown
 from rars.scale.products import ONE_THREAD
 
+_TABLE = 1 << 22
+"""Numbers of four bytes in the memory that a probe reads all over."""
+_WORD = re.compile(r"[^\W_]+")
 _PROBES, _WATCHED = 5, 0.3
 """How often a machine is probed, and the seconds after which that is enough in any case."""
 
@@ -80,37 +84,41 @@ def coefficients() -> dict[str, Any]:
     return tomllib.loads((files("rars.scale") / "costs.toml").read_text(encoding="utf-8"))
 
 
-def slowness(measure: Callable[[], float] = lambda: probe(times=1)) -> float:
+def slowness(measure: Callable[[], float] | None = None) -> float:
     """How many times longer work takes here and now than where the coefficients were measured.
 
     A machine that others use gives its cores in turns: where probes differ, they go on for a third of a
     second, and their mean counts. A few of them alone may meet nothing but the turns of others.
     """
-    begun = time.perf_counter()
+    begun, measure = time.perf_counter(), measure or probe
     seen = [measure() for _ in range(_PROBES)]
     while max(seen) > 2 * min(seen) and time.perf_counter() - begun < _WATCHED:
         seen.append(measure())
     return max(0.1, statistics.mean(seen) / float(coefficients()["probe"]["seconds"]))
 
 
-def probe(clock: Any = time.perf_counter, times: int = 5) -> float:
-    """Seconds of a fixed piece of work, of the kinds that stages do: products, sorts, Python itself.
+def probe(clock: Any = time.perf_counter) -> float:
+    """Seconds of a fixed piece of work, of the kinds that stages do: products, sorts, texts, Python itself,
+    and numbers taken from all over a memory that few caches hold.
 
     By one thread, as stages multiply: several would wait for each other on a busy machine, many times longer.
     """
     random = np.random.default_rng(0)
     matrix = random.random((256, 256), dtype=np.float32)
     keys = random.integers(0, 2**60, 60_000)
-    seen = []
-    for _ in range(times):
-        with ONE_THREAD:
-            begun = clock()
-            for _ in range(8):
-                matrix @ matrix
-            np.sort(keys)
-            sum(len(str(number)) for number in range(30_000))
-            seen.append(clock() - begun)
-    return float(statistics.median(seen))
+    table = np.arange(_TABLE, dtype=np.int32)
+    places = random.integers(0, _TABLE, _TABLE // 32)
+    text = " ".join(map(hex, keys[:10_000].tolist()))
+    with ONE_THREAD:
+        begun = clock()
+        for _ in range(8):
+            matrix @ matrix
+        np.sort(keys)
+        table += 1
+        table[places]
+        _WORD.findall(text)
+        sum(len(str(number)) for number in range(10_000))
+        return float(clock() - begun)
 
 
 def duration(seconds: float) -> str:

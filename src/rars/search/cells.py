@@ -23,6 +23,7 @@ from rars.arrays import Floats, Ints, Points
 from rars.artifacts import Artifact, Draft
 from rars.identifiers.kmeans import cluster
 from rars.identifiers.residual import ResidualQuantizer
+from rars.scale.products import ONE_THREAD
 
 NAMES = ("-centroids", "-cells")
 """What the arrays of a segment's cells are called, after the segment."""
@@ -33,6 +34,10 @@ _FEW = 2_048
 """Cells that every vector is held against; of more, those of the regions near it."""
 _PROBES = 8
 """Regions in which the cell of a vector is looked for: 99.3 % of 100,000 vectors got the nearest of all."""
+_TOGETHER = 4_096
+"""Vectors that are put into cells together: what is picked of them for each region stays in a cache."""
+_COMPARED = 60
+"""Multiplications that comparing takes as long as."""
 
 
 def usual_reach(items: int) -> int:
@@ -49,16 +54,19 @@ def usual_cells(rows: int) -> int:
     return max(1, round(4 * math.sqrt(rows)))
 
 
-def work(rows: int) -> float:
-    """What it takes to find so many rows their cells, as products of two vectors in single precision.
+def work(rows: int, dim: int) -> float:
+    """What it takes to find so many rows their cells, as multiplications in single precision.
 
-    Those in double precision count twice, and six times where they are made few at a time, as measured.
+    Products in double precision count twice, and six times where they are made few at a time; comparing one
+    with the best takes as long as some multiplications. All as measured.
     """
     count = usual_cells(rows)
-    found = _ROUNDS * min(rows, Cells.sample_size(count)) * count
+    products = _ROUNDS * min(rows, Cells.sample_size(count)) * count
     if count <= _FEW:
-        return found + 2.0 * rows * count
-    return found + 6.0 * rows * (1 + _PROBES) * math.isqrt(count)
+        products += 2 * rows * count
+    else:
+        products += 6 * rows * (1 + _PROBES) * math.isqrt(count)
+    return float(products * (dim + _COMPARED))
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,11 +79,12 @@ class Cells:
     @classmethod
     def of(cls, sample: Points, blocks: Iterable[Floats], count: int) -> tuple[Cells, Ints]:
         """Cells found on a sample of vectors, and the row (n,) that each of all vectors gets among them."""
-        centroids = cluster(sample, count, seed=_SEED, iterations=_ROUNDS)
-        nearest = (
-            _Regions.of(centroids) if len(centroids) > _FEW else ResidualQuantizer((centroids,))
-        )
-        cell = np.concatenate([nearest.encode(block)[:, 0] for block in blocks])
+        with ONE_THREAD:
+            centroids = cluster(sample, count, seed=_SEED, iterations=_ROUNDS)
+            nearest = (
+                _Regions.of(centroids) if len(centroids) > _FEW else ResidualQuantizer((centroids,))
+            )
+            cell = np.concatenate([nearest.encode(block)[:, 0] for block in blocks])
         order = np.argsort(cell, kind="stable")
         starts = np.searchsorted(cell[order], np.arange(len(centroids) + 1))
         rows = np.empty(len(cell), dtype=np.int64)
@@ -146,6 +155,10 @@ class _Regions:
 
     def encode(self, vectors: Floats) -> Ints:
         """The cell of each vector, (n, 1): the nearest in the ``_PROBES`` regions nearest to it."""
+        starts = range(0, max(len(vectors), 1), _TOGETHER)
+        return np.concatenate([self._nearest(vectors[at : at + _TOGETHER]) for at in starts])
+
+    def _nearest(self, vectors: Floats) -> Ints:
         points = np.asarray(vectors, dtype=np.float64)
         probes = min(_PROBES, len(self.middles))
         near = np.argpartition(_costs(points, self.middles), probes - 1, axis=1)[:, :probes]

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from rars import disk
 from rars.arrays import Ints, Points
-from rars.config import LoopSettings, ModelSettings, Phase, Recipe
+from rars.config import LoopSettings, ModelSettings, Recipe
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers import Identifiers, cached_vectors, item_texts, item_vectors, open_embedder
@@ -214,7 +214,8 @@ class _Queries:
         queries, row = np.unique(query, return_inverse=True)
         texts: list[str] = dataset.query_texts.take(pa.array(queries)).to_pylist()
         judged = len(texts)
-        count = _pool_size(phases, judged or dataset.n_items, dataset.n_items)
+        loops = [phase.loop for phase in phases]
+        count = pseudo.pool_size(loops, judged or dataset.n_items, dataset.n_items)
         if count:
             made = pseudo.pool(dataset, count, recipe.training.seed)
             row = np.concatenate([row, judged + made.query])
@@ -230,16 +231,6 @@ class _Queries:
             rho = np.concatenate([rho, np.ones(indexing)])
             texts += [text or "" for text in item_texts(dataset).to_pylist()]
         return cls(texts, queries, row, item, rho, judged, count, indexing)
-
-
-def _pool_size(phases: Sequence[Phase], base: int, items: int) -> int:
-    """How many pseudo-queries are made: as many as all epochs can use, at most two an item."""
-    wanted = sum(
-        round(one.epochs * max(one.pseudo.share * base, one.pseudo.least))
-        for one in (phase.loop for phase in phases)
-        if one.pseudo.share
-    )
-    return min(wanted, 2 * items)
 
 
 def _mine(dataset: Dataset, recipe: Recipe, asked: _Queries, relevance: Relevance) -> MiningInputs:
@@ -348,8 +339,7 @@ def query_vectors(
     device: str = "cpu",
 ) -> tuple[Points | None, Points | None]:
     """Sentence vectors of queries, and the same in codeword space, where the recipe needs them."""
-    reads = recipe.model.backbone in PRESETS and recipe.model.vector_tokens > 0
-    if not reads and recipe.model.prior == "off":
+    if not needs_vectors(recipe.model):
         return None, None
     embedder = open_embedder(identifiers.embedder_name, device=device)
     vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
@@ -358,7 +348,16 @@ def query_vectors(
     if recipe.model.prior != "off":
         _check_codebooks(identifiers)
         projected = identifiers.quantizer.project(vectors)
-    return np.asarray(vectors) if reads else None, projected
+    return np.asarray(vectors) if _reads_vectors(recipe.model) else None, projected
+
+
+def needs_vectors(model: ModelSettings) -> bool:
+    """Whether every training query is given a sentence vector: the model reads it, or its prior does."""
+    return model.prior != "off" or _reads_vectors(model)
+
+
+def _reads_vectors(model: ModelSettings) -> bool:
+    return model.backbone in PRESETS and model.vector_tokens > 0
 
 
 def category_tree(

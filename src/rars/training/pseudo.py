@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rars.arrays import Ints
+from rars.config import LoopSettings
 from rars.data import Dataset
 from rars.data.attributes import phrase
 from rars.data.words import indexed, words
@@ -59,6 +60,27 @@ def pool(dataset: Dataset, count: int, seed: int) -> Pool:
     held = _WordIndex.of(table)
     query, item = held.relevant(texts, source, rng)
     return Pool(texts, source, query, item)
+
+
+def some(dataset: Dataset, count: int) -> list[str]:
+    """A few texts of the kind, to see how long something takes with them."""
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.permutation(dataset.n_items)[:count])
+    blocks = dataset.item_blocks(_FIELDS, rows)
+    return [query_of(row, rng) for _, block in blocks for row in block.to_pylist()]
+
+
+def pool_size(loops: Sequence[LoopSettings], base: int, items: int) -> int:
+    """How many pseudo-queries are made: as many as all epochs can use, at most two an item.
+
+    ``base``  judged queries; items, where none is judged
+    """
+    wanted = sum(
+        round(one.epochs * max(one.pseudo.share * base, one.pseudo.least))
+        for one in loops
+        if one.pseudo.share
+    )
+    return min(wanted, 2 * items)
 
 
 def query_of(item: dict[str, Any], rng: np.random.Generator) -> str:

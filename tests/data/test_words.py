@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rars.data.words import CJK, LETTER, fold, indexed, words
+from rars.data.words import CJK, LETTER, fold, indexed, spaced, words
 
 ALPHABET = "aB1.,'’ -_(×½é９ßﾃアーㇷ水々いＡ한국\u1112\u1161ㅋ🙂д\t"
 
@@ -74,3 +74,10 @@ def test_an_item_is_found_by_its_words_and_each_of_its_cjk_characters(text):
     singles = Counter(re.findall(f"[{CJK}]", fold(text)))
     longer = Counter(word for word in words(text) if word not in singles)
     assert Counter(indexed(text)) == longer + singles
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.none() | st.text(ALPHABET + "\n\r\u2028\u0301Σ") | st.text(), max_size=4))
+def test_many_texts_have_the_words_that_each_has_alone(texts):
+    alone = [" ".join(words(text or "")) for text in texts]
+    assert spaced(texts) == [f" {line} " if line else "" for line in alone]

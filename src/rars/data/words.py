@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from itertools import pairwise
 
 HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -29,6 +30,8 @@ WORD = rf"{LETTER}+(?:(?:['’]|(?<=\d)[.,](?=\d)){LETTER}+)*"
 """A word as it is written, apostrophes included; ``bare`` leaves them out."""
 
 _RUNS = re.compile(rf"([{CJK}]+)|{WORD}")
+_APART = re.compile(rf"[{CJK}]+|{WORD}|\n")
+_UNSPACED = re.compile(f"[{CJK}]")
 _FRACTION = re.compile("[\u00bc-\u00be\u2150-\u215e]")
 """½ and its kind: NFKC alone would make 11/2 of 1½."""
 
@@ -61,12 +64,10 @@ def words(text: str) -> list[str]:
     found: list[str] = []
     for match in _RUNS.finditer(fold(text)):
         run = match.group()
-        if not match.lastindex:
-            found.append(bare(run))
-        elif len(run) > 1:
-            found.extend(map("".join, pairwise(run)))
+        if match.lastindex:
+            found.extend(_pairs(run))
         else:
-            found.append(run)
+            found.append(bare(run))
     return found
 
 
@@ -85,3 +86,23 @@ def indexed(text: str) -> list[str]:
         else:
             found.append(bare(run))
     return found
+
+
+def spaced(texts: Sequence[str | None]) -> list[str]:
+    r"""The ``words`` of each text between single blanks; many texts take a fraction of the time of each.
+
+    >>> spaced(["Men's LED-lamp", None, "電球 5.0\n"])
+    [' mens led lamp ', '', ' 電球 5.0 ']
+    """
+    # One call folds and cuts all of them: no word reaches across the line breaks that keep them apart.
+    block = fold("\n".join([(text or "").replace("\n", " ") for text in texts]))
+    runs: list[str] = _APART.findall(block)
+    if _UNSPACED.search(block):
+        runs = [" ".join(_pairs(run)) if _UNSPACED.match(run) else run for run in runs]
+    lines = bare(" ".join(runs)).split("\n") if len(texts) else []
+    return [f" {found} " if (found := line.strip(" ")) else "" for line in lines]
+
+
+def _pairs(run: str) -> list[str]:
+    """Neighbouring characters of a run, or its only one."""
+    return list(map("".join, pairwise(run))) if len(run) > 1 else [run]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rars.search.evidence.ancestry import Ancestry
-from rars.search.evidence.lists import PostingList
+from rars.search.evidence.lists import GONE, Moves, PostingList, Run
 from rars.search.evidence.sums import PostingSum, Term
 from rars.tree import PrefixTree
 
 ITEMS = 40
 TREE = PrefixTree.build(np.random.default_rng(0).integers(0, 4, (ITEMS, 3)))
+
+MOVED = Moves(np.where(np.arange(ITEMS) == 3, GONE, np.arange(ITEMS)).astype(np.int32), ITEMS)
 
 places_of = st.lists(st.integers(0, ITEMS - 1), unique=True, max_size=ITEMS).map(
     lambda places: np.array(sorted(places), dtype=np.int32)
@@ -70,7 +73,8 @@ def test_divided_by_the_largest_that_is_looked_at(total, places):
 @given(sums(), st.integers(0, 3 * ITEMS), st.booleans())
 def test_who_is_on_the_shortest_lists_leads(total, most, always):
     led = total.led(most, always=always)
-    every = sorted((one for term in total.terms for one in term.lists), key=len)
+    lists = (one for term in total.terms for one in term.lists)
+    every = sorted(filter(len, lists), key=len)
     wanted, used = set(), 0
     for number, one in enumerate(every):
         used += len(one)
@@ -78,6 +82,34 @@ def test_who_is_on_the_shortest_lists_leads(total, most, always):
             break
         wanted |= set(one.positions.tolist())
     assert led.tolist() == sorted(wanted)
+
+
+@settings(max_examples=100, deadline=None)
+@given(sums(), st.integers(1, ITEMS))
+def test_of_a_list_that_is_long_in_any_case_those_lead_to_which_it_is_worth_most(total, wide):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rars.search.evidence.sums.WIDE", wide)
+        led = total.led(0, always=True)
+    every = [(one, term) for term in total.terms for one in term.lists if len(one)]
+    if not every:
+        assert not len(led)
+        return
+    shortest, term = min(every, key=lambda pair: len(pair[0]))
+    places, counts = shortest.now()
+    values = term.values(counts, places)
+    assert led.tolist() == sorted(set(led.tolist()) & set(places.tolist()))
+    assert len(led) == min(wide, len(places))
+    kept = np.isin(places, led)
+    assert values[kept].min() >= values[~kept].max(initial=-np.inf)
+
+
+def test_a_word_that_no_item_has_any_more_does_not_lead():
+    """Its list is the shortest, and names nobody."""
+    gone = Run(np.array([3], dtype=np.int32), np.ones(1, dtype=np.uint8), 0, MOVED)
+    there = PostingList.of(np.arange(5, dtype=np.int32))
+    terms = [Term.worth("word", "w", (one,), 1.0) for one in (PostingList((gone,)), there)]
+    total = PostingSum(Ancestry.of(TREE), tuple(terms))
+    assert total.led(2, always=True).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_a_reason_is_any_of_its_lists():

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from rars.arrays import Floats, Ints
 from rars.artifacts import Artifact, Draft
-from rars.data.words import words
+from rars.data.words import spaced
 from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.evidence import Evidence
 from rars.tree.sorting import distinct
@@ -52,7 +52,7 @@ class Triples:
         >>> np.diff(found.starts).tolist(), len(np.intersect1d(*np.split(found.numbers, [8])))
         ([8, 0, 9], 7)
         """
-        pieces = [f" {' '.join(found)} " if (found := words(text or "")) else "" for text in texts]
+        pieces = spaced(texts)
         letters = np.frombuffer("".join(pieces).encode("utf-32-le", "replace"), dtype=np.uint32)
         owner = np.repeat(np.arange(len(pieces)), [len(piece) for piece in pieces])
         inside = np.flatnonzero(owner[2:] == owner[:-2])

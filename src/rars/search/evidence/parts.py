@@ -74,7 +74,7 @@ Found = Sequence[Evidence | Sum]
 class EvidencePart:
     """A kind of evidence: one line about it, how it is found, whether it looks at what others found.
 
-    ``leads``: of a sum over postings, that its shortest list is looked at however long it is.
+    ``leads``: of a sum over postings, that its shortest list is looked at even where it is long.
     """
 
     about: str

@@ -5,7 +5,8 @@ BM25. Ignores what terms are and where lists come from.
 
 A frequent word's list is a share of the catalogue. ``whole`` passes over every posting. ``at`` looks some
 items up in each list, which costs their number times the logarithm of a list's length; ``led`` names items
-worth that look: those on the shortest lists, where the terms that tell items apart are.
+worth that look: those on the shortest lists, where the terms that tell items apart are. Where even the
+shortest list is a share of the catalogue, those that it is worth most to.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from rars.search.evidence.ancestry import Ancestry
 from rars.search.evidence.evidence import Evidence, Reason, summed
 from rars.search.evidence.lists import Counts, PostingList
 from rars.tree.sorting import distinct
+
+WIDE = 1 << 17
+"""Items that are looked up because of one list, at most."""
 
 Values = Callable[[Counts, Ints], Floats]
 """v_t of some postings: how often their items have the term, and the items."""
@@ -68,6 +72,15 @@ def _together(lists: Sequence[PostingList]) -> Ints:
     return distinct(np.concatenate(every)) if every else np.zeros(0, dtype=np.int32)
 
 
+def _best(one: PostingList, term: Term) -> Ints:
+    """The sorted positions of the ``WIDE`` items of a list to which it is worth most."""
+    places, counts = one.now()
+    if len(places) <= WIDE:
+        return places
+    values = term.values(counts, places)
+    return np.sort(places[np.argpartition(-values, WIDE)[:WIDE]])
+
+
 @dataclass(frozen=True, eq=False)
 class PostingSum:
     """The scores of one query; ``divided``: by the largest of them, where that is above 0."""
@@ -95,12 +108,15 @@ class PostingSum:
     def led(self, most: int, *, always: bool = False) -> Ints:
         """The sorted positions of the items on the shortest lists, of ``most`` postings together.
 
-        ``always``: on the shortest list of all, however long it is.
+        ``always``: where each list is longer, those on the shortest one; of more than ``WIDE`` the best.
         """
-        lists = sorted((one for term in self.terms for one in term.lists), key=len)
-        ends = np.cumsum([len(one) for one in lists])
+        ranked = [(one, term) for term in self.terms for one in term.lists if len(one)]
+        ranked.sort(key=lambda pair: len(pair[0]))
+        ends = np.cumsum([len(one) for one, _ in ranked])
         count = int(np.searchsorted(ends, most, side="right"))
-        return _together(lists[: max(count, 1) if always else count])
+        if always and ranked and not count:
+            return _best(*ranked[0])
+        return _together([one for one, _ in ranked[:count]])
 
     def _made(self, found: Evidence) -> Evidence:
         reasons = tuple(Reason(one.kind, one.text, one.lists) for one in self.terms)

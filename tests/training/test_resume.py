@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -95,7 +96,10 @@ def test_an_interrupt_saves_and_says_how_to_go_on(shop, undisturbed, tmp_path):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "the same command goes on from there" in said
-    assert run(shop, out).returncode == 0
+    again = run(shop, out)
+    assert again.returncode == 0
+    step = int(re.search(r"Going on from step (\d+), in epoch \d\.", again.stderr)[1])
+    assert 0 < step < len((out / "journal.jsonl").read_text().splitlines())
     assert weights(out) == weights(undisturbed)
 
 

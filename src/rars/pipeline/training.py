@@ -295,6 +295,7 @@ class _Training:
             plan,
             report=Outlook(self.tell, name, threads.weights(prepared.ready.model)),
             validate=validate if measures else None,
+            resumed=self._say_resumed if self.accelerator.is_main_process else None,
             accelerator=self.accelerator,
         )
         if at.epoch < before.epoch + phase.loop.epochs:
@@ -307,6 +308,9 @@ class _Training:
         elif held is not None:
             mix(model.model, held, recipe.model.normaliser)
         return at
+
+    def _say_resumed(self, at: Position) -> None:
+        self.tell.say(f"Going on from step {at.step:,}, in epoch {at.epoch + 1}.")
 
     def _held_out(self) -> TrainingSet | None:
         return held_out(self.dataset, self.identifiers, self.recipe, self.prepared)

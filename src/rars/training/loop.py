@@ -224,9 +224,13 @@ def train(
     *,
     report: Report | None = None,
     validate: Validate | None = None,
+    resumed: Callable[[Position], None] | None = None,
     accelerator: Any = None,
 ) -> Position:
-    """Train to the end, from the newest checkpoint if there is one; the final weights stay in ``model``."""
+    """Train to the end, from the newest checkpoint if there is one; the final weights stay in ``model``.
+
+    ``resumed``  is told where training goes on, if it does
+    """
     if accelerator is None:
         accelerator = make_accelerator(plan.settings)
     optimizer = _optimizer(model, plan.loop)
@@ -235,6 +239,8 @@ def train(
     if found is not None:
         path, at = found
         checkpoint.load(path, model, optimizer)
+        if resumed is not None and not plan.ended(at):
+            resumed(at)
     wrapped, stepper = accelerator.prepare(model, optimizer)
     run = _Run(plan, model, wrapped, stepper, optimizer, accelerator, report, validate)
     with run.stoppable():

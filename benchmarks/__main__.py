@@ -21,6 +21,7 @@ BENCHMARKS = (
     "search",
     "scale",
     "large",
+    "engines",
     "filters",
     "analyses",
     "serving",

@@ -5,8 +5,8 @@ bm25s and a faiss index (flat, and HNSW), their best 1,000 items each, added up 
 which no fusion with it can be faster than, whatever its index. Prints p50 and p95 of single queries, CPU
 time, alternating; memory; the time to open; how many of the exact nearest neighbours cells and the pass down
 the tree find, as indexes in their own right beside faiss HNSW and IVF. Embedding the query is the same for
-all and not included. Ten million items need ``--dtype float16``, 20 GB of disk and ``--rivals half``, which
-is flat over half precision: 7.7 GB where flat itself would be 15.4.
+all and not included. Ten million items need ``--dtype float16``, 20 GB of disk and ``--rivals half`` or
+``hnsw-half`` (one at a time), over half precision: 7.7 GB where flat itself would be 15.4.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from benchmarks import scale_world
 from benchmarks.measure import report, resident_megabytes
 from benchmarks.scale_world import Asked
 from rars.arrays import Ints, Points
+from rars.identifiers.kmeans import library
+from rars.scale import products
 from rars.search.candidates import Candidates, CellCandidates, TreeCandidates, nearest
 from rars.search.retriever import Retriever
 from rars.search.store import SHOWN_FILE
@@ -39,7 +41,8 @@ K, DEEP = 100, 1000
 BM25, DENSE = 0.6, 0.4
 REACHES = (500, 1000, 2000, 4000, 8000)
 PROBES = (4, 8, 16, 32)
-EXPANSIONS = (64, 128, 256, 512)
+EXPANSIONS = (64, 128, 256, 512, DEEP)
+GRAPHS = ("hnsw", "hnsw-half")
 
 
 # -- what others would run -----------------------------------------------------------------------
@@ -77,8 +80,7 @@ def bm25s_of(folder: Path) -> Any:
 
 def faiss_of(kind: str, folder: Path) -> Any:
     """A faiss index of all vectors, filled in chunks."""
-    import faiss
-
+    faiss = library()
     stored = np.load(folder / "vectors.npy", mmap_mode="r")
     dim = stored.shape[1]
     inner = faiss.METRIC_INNER_PRODUCT
@@ -87,8 +89,13 @@ def faiss_of(kind: str, folder: Path) -> Any:
         index = faiss.IndexFlatIP(dim)
     elif kind == "half":
         index = faiss.IndexScalarQuantizer(dim, faiss.ScalarQuantizer.QT_fp16, inner)
-    elif kind == "hnsw":
-        index = faiss.IndexHNSWFlat(dim, 16, inner)
+    elif kind in GRAPHS:
+        half = faiss.ScalarQuantizer.QT_fp16
+        index = (
+            faiss.IndexHNSWFlat(dim, 16, inner)
+            if kind == "hnsw"
+            else faiss.IndexHNSWSQ(dim, half, 16, inner)
+        )
         index.hnsw.efSearch = DEEP
     else:
         lists = int(4 * len(stored) ** 0.5)
@@ -160,14 +167,12 @@ def neighbours(
         for probes in PROBES:
             found = partial(outside, rivals["ivf"], rivals["ivf"], "nprobe", probes)
             ways[f"IVF, {probes} probes"] = found
-    if "hnsw" in rivals:
+    for kind in filter(rivals.__contains__, GRAPHS):
         for wide in EXPANSIONS:
-            found = partial(outside, rivals["hnsw"], rivals["hnsw"].hnsw, "efSearch", wide)
+            found = partial(outside, rivals[kind], rivals[kind].hnsw, "efSearch", wide)
             ways[f"HNSW, ef {wide}"] = found
     count = len(asked.texts)
     spent = latencies(ways, count)
-    if "hnsw" in rivals:
-        rivals["hnsw"].hnsw.efSearch = DEEP
     return [
         {
             "index": name,
@@ -201,6 +206,7 @@ def main() -> None:
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    products.limit(1)
     with tempfile.TemporaryDirectory() as scratch:
         run(options, options.folder or Path(scratch))
 
@@ -244,6 +250,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         memory[f"bm25s + {kind}"] = resident_megabytes() - before
         if kind != "ivf":
             ways[f"bm25s + {kind}"] = partial(fused, Fusion(lexical, rivals[kind]))
+    library().omp_set_num_threads(1)
     spent = latencies(ways, options.queries)
     items = retriever.tree.n_items
     rows: list[dict[str, Any]] = [

@@ -25,6 +25,7 @@ import torch
 from benchmarks.evidence import COLORS
 from rars.arrays import Ints, Points
 from rars.config import Recipe
+from rars.identifiers.kmeans import library
 from rars.identifiers.residual import ResidualQuantizer
 from rars.model import saving
 from rars.model.saving import Ready, build
@@ -104,8 +105,7 @@ class Draws:
 
 def codebooks(vectors: Points) -> tuple[Points, ...]:
     """Residual k-means of a sample."""
-    import faiss
-
+    faiss = library()
     rest, found = vectors.copy(), []
     for depth in range(DEPTH):
         means = faiss.Kmeans(rest.shape[1], CODES, niter=6, seed=depth, max_points_per_centroid=100)

@@ -48,7 +48,7 @@ Random = np.random.Generator
 class World:
     """A cluster: ``shards`` of ``replicas``, how the catalogue is cut, and how busy the replicas are.
 
-    ``load``  the share of time that a replica works, stragglers left out
+    ``load``  the share of time that replicas work in the mean, stragglers left out
     ``lost``  the share of the time for which one replica of the first shard is gone
     """
 
@@ -87,10 +87,14 @@ def simulated(world: World) -> dict[str, float]:
 
 
 def simulate(world: World, seed: int = 0) -> dict[str, float]:
-    """Latencies of many queries, milliseconds."""
+    """Latencies of many queries, milliseconds; ``busiest`` from 1 on is a queue that only grows."""
     random = np.random.default_rng(seed)
     asked = [sent_to(world, random) for _ in range(QUERIES)]
-    work = sum(cost for parts in asked for _, cost in parts) / QUERIES
+    each = np.zeros(world.shards)
+    for parts in asked:
+        for shard, cost in parts:
+            each[shard] += cost
+    work = float(each.sum()) / QUERIES
     rate = world.load * world.shards * world.replicas / work
     arrivals = np.cumsum(random.exponential(1 / rate, QUERIES))
     gone = tuple(share * arrivals[-1] for share in world.lost) if world.lost else None
@@ -103,6 +107,7 @@ def simulate(world: World, seed: int = 0) -> dict[str, float]:
     return {
         "touched": sum(map(len, asked)) / QUERIES,
         "work": work,
+        "busiest": world.load * float(each.max() / each.mean()),
         "p50": float(p50),
         "p99": float(p99),
     }
@@ -116,15 +121,22 @@ def _answered(
     gone: tuple[float, ...] | None,
     random: Random,
 ) -> float:
-    """When the replica that is free first has answered; the lost one takes nothing while it is gone."""
+    """When the replica that is free first has answered.
+
+    The first replica of shard 0 begins nothing while it is ``gone``, and what it was at when it went is asked
+    of another.
+    """
     chance, times = STRAGGLER
-    free, replica = heapq.heappop(replicas)
-    if gone and shard == 0 and replica == 0 and gone[0] <= at < gone[1]:
-        heapq.heappush(replicas, (gone[1], replica))
+    while True:
         free, replica = heapq.heappop(replicas)
-    end = max(at, free) + cost * (times if random.random() < chance else 1.0)
-    heapq.heappush(replicas, (end, replica))
-    return end
+        begins = max(at, free)
+        ends = begins + cost * (times if random.random() < chance else 1.0)
+        if gone is None or (shard, replica) != (0, 0) or ends <= gone[0] or begins >= gone[1]:
+            heapq.heappush(replicas, (ends, replica))
+            return ends
+        heapq.heappush(replicas, (gone[1], replica))
+        if begins < gone[0]:
+            at = gone[0]
 
 
 def main() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
 import time
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import httpx
@@ -13,8 +15,9 @@ import pytest
 
 from rars.errors import RarsError
 from rars.serving.keys import Keys
+from rars.serving.server import bound
 from rars.serving.settings import Settings
-from tests.serving.running import running
+from tests.serving.running import awaited, running
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +33,23 @@ def keyed(trained, tmp_path_factory):
 
 def bearer(key):
     return {"Authorization": f"Bearer {key}"}
+
+
+@contextmanager
+def sending(server, key, *, length):
+    """A connection on which the head of a search was sent, and none of its body."""
+    place = urlsplit(server.url)
+    with socket.create_connection((place.hostname, place.port), timeout=20) as line:
+        line.sendall(
+            b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n" % (key.encode(), length)
+        )
+        yield line
+
+
+def everything(line):
+    """What comes until the server closes."""
+    return b"".join(iter(lambda: line.recv(4_000), b""))
 
 
 def test_without_a_key_nobody_searches_and_probes_answer(keyed):
@@ -104,7 +124,7 @@ def test_a_large_request_is_refused_while_it_is_read(keyed):
 
     def endless():
         nonlocal pieces
-        for _ in range(10_000):
+        for _ in range(100_000):
             pieces += 1
             yield b"x" * 1_000
 
@@ -113,23 +133,53 @@ def test_a_large_request_is_refused_while_it_is_read(keyed):
         assert found.status_code == 413
     except httpx.WriteError:  # the server had answered and gone
         pass
-    assert pieces < 10_000
+    assert pieces < 100_000
     row = b'{"id": "", "title": "' + b"x" * 3_000 + b'"}'
     large = server.client.post("/v1/catalog", content=row, headers=bearer(keys["admin"]))
     assert large.status_code == 200
 
 
+def test_who_still_sends_when_refused_reads_the_answer_all_the_same(keyed):
+    """A connection that is closed is reset by what comes after, and the answer may go with it."""
+    server, keys = keyed
+    with sending(server, keys["search"], length=40_000) as line:
+        for _ in range(4):
+            time.sleep(0.2)  # it was answered long ago
+            line.sendall(b"x" * 10_000)
+        begun = time.perf_counter()
+        assert everything(line).startswith(b"HTTP/1.1 413 ")
+        assert time.perf_counter() - begun < 1.0  # all has come: nobody waits for more
+
+
+def test_who_never_sends_what_was_refused_is_not_waited_for_long(keyed):
+    server, keys = keyed
+    with sending(server, keys["search"], length=50_000) as line:
+        assert everything(line).startswith(b"HTTP/1.1 413 ")
+
+
+def test_answers_are_sent_at_once():
+    """Head and body are two writes: the second must not wait for the first to be acknowledged (40 ms)."""
+
+    async def accepted(door):
+        found = asyncio.get_running_loop().create_future()
+        server = await asyncio.start_server(lambda _, writer: found.set_result(writer), sock=door)
+        async with server:
+            _, ours = await asyncio.open_connection(*door.getsockname())
+            theirs = (await found).get_extra_info("socket")
+            option = theirs.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            ours.close()
+            (await found).close()
+        return option
+
+    with bound(Settings(port=0)) as door:
+        assert awaited(accepted(door))
+
+
 def test_a_slow_request_is_given_up(keyed):
     server, keys = keyed
-    place = urlsplit(server.url)
-    with socket.create_connection((place.hostname, place.port), timeout=20) as line:
-        line.sendall(
-            b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            b"Authorization: Bearer "
-            + keys["search"].encode()
-            + b"\r\nContent-Length: 100\r\n\r\n{"
-        )
-        assert line.recv(4_000).startswith(b"HTTP/1.1 408 ")
+    with sending(server, keys["search"], length=100) as line:
+        line.sendall(b"{")
+        assert everything(line).startswith(b"HTTP/1.1 408 ")
 
 
 def test_pages_of_other_sites_and_names_of_other_hosts_are_refused(client, server):

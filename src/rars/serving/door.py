@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import suppress
 from secrets import token_hex
 
 from starlette.requests import Request
@@ -24,6 +25,9 @@ from rars.serving.tracing import Finish, Tracing
 _CHANGES = ("/v1/catalog", "/v1/catalog/rollback")
 _QUEUED = ("/v1/search", "/v1/explain", "/v1/tree")
 _NAME = b"x-request-id"
+_LINGER_SECONDS, _LINGER_BYTES = 2.0, 1 << 20
+"""How long, and for how much, a refused client that still sends is listened to. A connection that is closed
+with bytes unread is reset, and the client loses the answer with it."""
 TIMINGS = "rars.timings"
 """Where a route leaves the times of a search, for whoever writes them down."""
 
@@ -86,6 +90,9 @@ class _Visit:
         )
         self._until = self._begun + self._settings.body_seconds
         self._whole = False
+        self._last: Message | None = None
+        """The end of an answer that closes the connection: held back while the client still sends."""
+        self._closing = False
         self._refused: Refused | None = None
         self._finish: Finish | None = None
         if door._tracing is not None:
@@ -107,6 +114,7 @@ class _Visit:
                 await self._refuse(self._refused)
         finally:
             self._note()
+        await self._linger()
 
     async def _let_in(self) -> None:
         self._check()
@@ -123,7 +131,21 @@ class _Visit:
         answer = refusal(refused, self._id)
         if refused.status in (408, 413) or not await self._emptied():
             answer.headers["Connection"] = "close"  # nobody reads the rest
+            self._closing = True
         await answer(self._scope, self._receive, self._sent)
+
+    async def _linger(self) -> None:
+        """Let a refused client finish, or go, before the connection closes: it reads the answer then."""
+        if self._last is None:
+            return
+        left = _LINGER_BYTES
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LINGER_SECONDS):
+                while not self._whole and left > 0:
+                    message = await self._receive()
+                    left -= len(message.get("body", b""))
+                    self._whole = not message.get("more_body", False)  # also of who has gone
+        await self._send(self._last)
 
     async def _emptied(self) -> bool:
         """Read what is left of the body: only then can the connection be used again."""
@@ -247,6 +269,9 @@ class _Visit:
             if (origin := self._headers.get(b"origin")) in self._door._origins:
                 assert origin is not None
                 headers += [(b"access-control-allow-origin", origin), (b"vary", b"Origin")]
+        elif self._closing:
+            self._last = {"type": "http.response.body", "body": b"", "more_body": False}
+            message = {**message, "more_body": True}
         await self._send(message)
 
     def _note(self) -> None:

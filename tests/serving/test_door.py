@@ -131,7 +131,7 @@ def test_a_large_request_is_refused_while_it_is_read(keyed):
     try:
         found = server.client.post("/v1/search", content=endless(), headers=headers)
         assert found.status_code == 413
-    except httpx.WriteError:  # the server had answered and gone
+    except (httpx.WriteError, httpx.ReadError):  # the server had answered and gone
         pass
     assert pieces < 100_000
     row = b'{"id": "", "title": "' + b"x" * 3_000 + b'"}'

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import report
-from rars.scale.local import THREADS
+from rars.scale.cores import THREADS
 
 PARTS = ("identify", "index", "grid")
 ENGINES = {

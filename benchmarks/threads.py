@@ -23,7 +23,7 @@ import torch
 from benchmarks.measure import alternate, report
 from benchmarks.training import QUERIES, example, packed, packed_model
 from rars.scale import threads
-from rars.scale.local import THREADS, usable_cores
+from rars.scale.cores import THREADS, usable_cores
 
 MODELS = ("tiny", "T5-small", "T5-base")
 BESIDE = (0, 1, 2)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rars.baselines import Dense, dense
+from rars.baselines import Dense
 from rars.errors import RarsError
+from rars.identifiers import embed
 from rars.identifiers import nearest as searching
 from rars.identifiers.nearest import nearest
 from tests.evaluation.worlds import make_dataset
@@ -55,7 +56,7 @@ def test_any_embedder_searches_the_catalogue(tmp_path, monkeypatch):
     )
     opened = []
     monkeypatch.setattr(
-        dense, "open_embedder", lambda name, device: (opened.append(name), Letters())[1]
+        embed, "open_embedder", lambda name, device: (opened.append(name), Letters())[1]
     )
     system = Dense.of(dataset, "letters", cache=tmp_path / "cache")
     assert opened == ["letters"]  # once: weights may be large

@@ -8,13 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import safetensors.numpy
+import torch
 
 from rars.errors import RarsError
 from rars.identifiers import embed, embedders
-from rars.identifiers.embed import cached_vectors, item_vectors, keep_vectors
+from rars.identifiers.embed import cached_vectors, item_vectors, keep_vectors, vectors_by_name
 from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.texts import digest_texts, item_texts, joined
 from rars.places import cache_folder
+from rars.scale import AS_NEEDED, INLINE
 from rars.scale.local import Local
 
 from .worlds import shop
@@ -126,10 +128,40 @@ def test_other_processes_give_the_same_vectors(tmp_path, monkeypatch):
     monkeypatch.setattr(embed, "_FEWEST", 20)
     texts = chunked(*(f"mug number {i} of many" for i in range(50)))
     embedder = open_embedder("use")
-    named = embed.Named("use", embedder.dim, embedder.digest, "cpu")
     one = cached_vectors(texts, embedder, cache=tmp_path / "one")
-    two = cached_vectors(texts, named, cache=tmp_path / "two", engine=Local(2))
+    two, opened = vectors_by_name(texts, "use", cache=tmp_path / "two", engine=Local(2))
     np.testing.assert_array_equal(one, two)
+    assert opened.digest == embedder.digest
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", AS_NEEDED), ("cuda", INLINE)])
+def test_a_gpu_is_one_whoever_asks(tmp_path, monkeypatch, device, expected):
+    monkeypatch.setattr(embed, "open_embedder", lambda name, device: Counting())
+    engines = []
+    monkeypatch.setattr(embed, "cached_vectors", lambda *_, engine, **__: engines.append(engine))
+    vectors_by_name(chunked("mug"), "use", cache=tmp_path, device=device)
+    vectors_by_name(chunked("mug"), "use", cache=tmp_path, device=device, engine=Local(2))
+    assert engines == [expected, Local(2)]
+
+
+@pytest.mark.parametrize("count", [3, 2500])
+def test_an_embedder_has_one_thread_however_many_texts_there_are(tmp_path, count):
+    """Who has two would give other last bits on some processors."""
+
+    class Watched(Counting):
+        def embed(self, texts):
+            seen.add(torch.get_num_threads())
+            return super().embed(texts)
+
+    seen: set[int] = set()
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        cached_vectors(chunked(*(f"item {i}" for i in range(count))), Watched(), cache=tmp_path)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == {1}
 
 
 def test_the_cache_folder_can_be_chosen(monkeypatch, tmp_path):

@@ -8,7 +8,7 @@ from rars.config import Recipe
 from rars.identifiers import choosing, tuned
 from rars.pipeline import costs
 from rars.progress import SILENT
-from rars.scale import INLINE, cost
+from rars.scale import INLINE, cores, cost
 from rars.scale.local import Local
 from rars.search import cells
 from tests.evaluation.worlds import make_dataset
@@ -47,6 +47,7 @@ def test_an_rqvae_of_ten_thousand_items_is_expected_to_take_minutes(dataset):
 
 def test_a_model_is_timed_on_a_few_texts(dataset, monkeypatch):
     """The bundled embedder's line over characters would be wrong by as much as models differ."""
+    monkeypatch.setattr(cores, "free", lambda: 1)
     monkeypatch.setattr(choosing, "embedding_seconds", lambda *_: 900.0)
     monkeypatch.setattr(tuned, "tuning_seconds", lambda *_: tuned.Seconds(4100.0, 900.0))
     name = "identifiers.embedder=package:some_model"
@@ -78,7 +79,8 @@ def test_queries_made_of_items_cost_their_vectors(dataset, monkeypatch):
     monkeypatch.setattr(
         choosing, "seconds_a_text", lambda texts, model: tried.append((texts, model)) or 0.005
     )
-    assert costs.seconds_a_query(dataset, "package:some_model", slowness=3.0) == 0.005
+    monkeypatch.setattr(cores, "free", lambda: 5)  # they are shared by batches
+    assert costs.seconds_a_query(dataset, "package:some_model", slowness=3.0) == 0.001
     ((texts, model),) = tried
     assert model == "package:some_model"
     assert len(texts) == dataset.n_items

@@ -12,7 +12,7 @@ from rars.data import Dataset
 from rars.identifiers import assigning, embed
 from rars.progress import Silent
 from rars.runs import Run
-from rars.scale import INLINE, choose
+from rars.scale import AS_NEEDED, INLINE, as_needed, choose, cores
 from rars.scale.local import Local
 from rars.search.evidence import sharding
 from rars.search.index import build_index, home
@@ -76,10 +76,13 @@ def same(one, two):
     assert one == two
 
 
-def test_several_processes_make_the_same_bytes(run, tmp_path, monkeypatch):
+@pytest.mark.parametrize("engine", [Local(2), AS_NEEDED], ids=["two", "as needed"])
+def test_several_processes_make_the_same_bytes(run, tmp_path, monkeypatch, engine):
+    monkeypatch.setattr(as_needed, "START", 0.0)
+    monkeypatch.setattr(cores, "free", lambda used: 2)
     nothing = Watching(lambda: None)
     plain = made(run, tmp_path / "a", tmp_path / "ca", INLINE, nothing, monkeypatch)
-    several = made(run, tmp_path / "b", tmp_path / "cb", Local(2), nothing, monkeypatch)
+    several = made(run, tmp_path / "b", tmp_path / "cb", engine, nothing, monkeypatch)
     same(plain, several)
 
 

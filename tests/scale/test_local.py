@@ -7,7 +7,7 @@ import os
 import pytest
 
 from rars.errors import RarsError
-from rars.scale import INLINE, choose
+from rars.scale import AS_NEEDED, INLINE, choose
 from rars.scale.engine import AHEAD, TRIES
 from rars.scale.local import Local
 
@@ -62,7 +62,7 @@ def test_each_process_has_its_share_of_the_cores(monkeypatch):
 
 
 def test_choosing():
-    assert choose() is INLINE
+    assert choose() is AS_NEEDED
     assert choose("local", 1) is INLINE
     assert choose("local", 2) == Local(2)
     with pytest.raises(RarsError, match="--workers 0 is less than 1"):

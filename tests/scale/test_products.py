@@ -1,4 +1,4 @@
-"""NumPy multiplies with one thread where bytes are promised, and as before everywhere else."""
+"""NumPy and torch multiply with one thread where bytes are promised, and as before everywhere else."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import threadpoolctl
 
 from rars.data.shop import make_shop
 from rars.scale import INLINE, cost
-from rars.scale.local import THREADS, Local
+from rars.scale.cores import THREADS
+from rars.scale.local import Local
 from rars.scale.products import _KERNELS, ONE_THREAD, _libraries, as_numpy
 
-from . import work
+from . import work, work_with_torch
 
 EMBED = """
 import hashlib
@@ -74,6 +75,7 @@ def test_whoever_leaves_first_takes_nothing_from_the_others(two):
 def test_every_engine_makes_its_calls_so(two, engine, monkeypatch):
     monkeypatch.setenv(THREADS[0], "2")
     assert list(engine.map(work.threads_of_products, [{}, {}])) == [1, 1]
+    assert list(engine.map(work_with_torch.threads_of_torch, [{}, {}])) == [1, 1]
 
 
 def test_a_machine_is_probed_with_one_too(two):

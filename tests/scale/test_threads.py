@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 import torch
 
-from rars.scale import threads
+from rars.scale import cores, threads
 from rars.scale.products import _libraries
 
 from . import work
@@ -19,11 +20,11 @@ LARGE = 10 * threads.SMALL
 def machine(monkeypatch):
     """A machine of eight cores with a load, on which nobody has said anything."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(threads, "usable_cores", lambda: 8)
-    monkeypatch.setattr(threads.time, "process_time", lambda: 0.0)
+    monkeypatch.setattr(cores, "usable_cores", lambda: 8)
+    monkeypatch.setattr(cores.time, "process_time", lambda: 0.0)
 
     def loaded(load):
-        monkeypatch.setattr(threads.os, "getloadavg", lambda: (load, 0.0, 0.0))
+        monkeypatch.setattr(cores.os, "getloadavg", lambda: (load, 0.0, 0.0))
 
     loaded(0.0)
     return loaded
@@ -45,7 +46,7 @@ def test_a_large_model_gets_the_cores_that_others_leave(machine, load, expected)
 
 def test_our_own_minutes_are_not_the_load_of_others(machine, monkeypatch):
     machine(1.0)
-    monkeypatch.setattr(threads.time, "process_time", lambda: 600.0)
+    monkeypatch.setattr(cores.time, "process_time", lambda: 600.0)
     assert threads.chosen(LARGE).threads == 8
 
 
@@ -66,7 +67,7 @@ def test_a_system_without_loads_is_one_without_others(machine, monkeypatch):
     def none():
         raise OSError
 
-    monkeypatch.setattr(threads.os, "getloadavg", none)
+    monkeypatch.setattr(cores.os, "getloadavg", none)
     assert threads.chosen(LARGE).threads == 8
 
 
@@ -124,3 +125,46 @@ def test_blocks_within_blocks_and_in_several_threads_leave_the_number_as_it_was(
         assert third == [usual]
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.fixture
+def three_free(monkeypatch):
+    monkeypatch.setattr(cores, "free", lambda used: 3)
+
+
+def test_parts_are_spread_over_the_free_cores_and_each_has_one_thread(three_free):
+    everybody, seen = threading.Barrier(3, timeout=30), []
+
+    def part(number):
+        everybody.wait()  # would break if fewer than three were at work together
+        seen.append((number, torch.get_num_threads(), work.threads_of_products()))
+
+    threads.on_free_cores(part, range(6))
+    assert sorted(seen) == [(number, 1, 1) for number in range(6)]
+
+
+def test_one_part_alone_and_those_of_a_gpu_are_done_as_they_come(three_free):
+    before, seen = torch.get_num_threads(), []
+
+    def part(number):
+        seen.append((number, threading.current_thread(), torch.get_num_threads()))
+
+    threads.on_free_cores(part, [0])
+    threads.on_free_cores(part, [1, 2], "cuda")
+    threads.on_free_cores(part, [])
+    assert seen == [(number, threading.current_thread(), before) for number in range(3)]
+
+
+def test_what_fails_ends_the_rest_and_leaves_the_number_as_it_was(three_free):
+    before, done = torch.get_num_threads(), []
+
+    def part(number):
+        done.append(number)
+        if number == 1:
+            raise KeyError(number)
+        time.sleep(0.05)
+
+    with pytest.raises(KeyError):
+        threads.on_free_cores(part, range(200))
+    assert len(done) < 100
+    assert torch.get_num_threads() == before

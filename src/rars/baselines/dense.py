@@ -21,9 +21,9 @@ from rars.baselines.tuning import Tuning
 from rars.config import Choice, part
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers.embed import cached_vectors
+from rars.identifiers.embed import vectors_by_name
 from rars.identifiers.embedder import Embedder
-from rars.identifiers.embedders import open_embedder, shared_embedder
+from rars.identifiers.embedders import shared_embedder
 from rars.identifiers.nearest import nearest
 from rars.identifiers.sentences import PREFIX, Pooling, SentenceTransformersEmbedder
 from rars.identifiers.texts import item_texts
@@ -121,10 +121,10 @@ class Dense:
         advance: Advance | None = None,
     ) -> Dense:
         """Embed the catalogue with a named embedder, or take its vectors from the cache."""
-        embedder = open_embedder(name, device=device)
         texts = item_texts(dataset)
-        vectors = cached_vectors(texts, embedder, cache=cache, advance=advance)
-        return cls(vectors, embedder, cosine)
+        return cls(
+            *vectors_by_name(texts, name, cache=cache, device=device, advance=advance), cosine
+        )
 
     def search(
         self,

@@ -63,7 +63,10 @@ Engine = Annotated[
     typer.Option(help="Who works: local (this machine), or ray (a cluster; see docs/scale.md)."),
 ]
 Workers = Annotated[
-    int | None, typer.Option(help="Processes at a time; 1 if not given, with ray every core.")
+    int | None,
+    typer.Option(
+        help="Processes at a time; if not given, as many as pay on the free cores, with ray every core."
+    ),
 ]
 Split = Annotated[str, typer.Option(help="train, validation or test queries.")]
 

@@ -226,7 +226,7 @@ def _orders(
 def _jobs(engine: str) -> int:
     """As many runs at a time as there are cores."""
     from rars.scale import choose
-    from rars.scale.local import usable_cores
+    from rars.scale.cores import usable_cores
 
     return usable_cores() if engine == "local" else choose(engine).workers
 

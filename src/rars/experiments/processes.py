@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from rars import locks
 from rars.errors import RarsError, Stopped
 from rars.experiments.tasks import UNAVAILABLE, Task
-from rars.scale.local import THREADS, usable_cores
+from rars.scale.cores import THREADS, usable_cores
 
 __all__ = ["Failure", "State", "Watch", "run_all", "usable_cores"]
 

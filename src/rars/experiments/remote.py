@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rars.scale.cluster import connected, task_options
-from rars.scale.local import THREADS
+from rars.scale.cores import THREADS
 
 RETRIES = 10
 """How many nodes a run may lose."""

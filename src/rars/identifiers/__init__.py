@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from rars.identifiers.categories import catalogue_categories
-from rars.identifiers.embed import cached_vectors, item_vectors, keep_vectors, query_vectors
+from rars.identifiers.embed import (
+    cached_vectors,
+    item_vectors,
+    keep_vectors,
+    query_vectors,
+    vectors_by_name,
+)
 from rars.identifiers.embedders import open_embedder, shared_embedder
 from rars.identifiers.health import Health, check_health, measure_health, untrained_recall
 from rars.identifiers.hierarchical import induce_categories
@@ -34,4 +40,5 @@ __all__ = [
     "query_vectors",
     "shared_embedder",
     "untrained_recall",
+    "vectors_by_name",
 ]

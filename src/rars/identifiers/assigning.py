@@ -19,7 +19,7 @@ from rars.arrays import Codes, Floats
 from rars.identifiers.blocks import BLOCK
 from rars.identifiers.quantizer import Quantizer
 from rars.places import cache_folder
-from rars.scale import INLINE, Engine
+from rars.scale import AS_NEEDED, Engine
 from rars.scale.shards import Shards, spans
 
 KIND = "assigned codes"
@@ -28,7 +28,7 @@ ROWS = 64 * BLOCK
 
 
 def encoded(
-    quantizer: Quantizer, vectors: Floats, *, cache: Path | None = None, engine: Engine = INLINE
+    quantizer: Quantizer, vectors: Floats, *, cache: Path | None = None, engine: Engine = AS_NEEDED
 ) -> Codes:
     """Codes (n, depth) of vectors (n, input), which may be memory-mapped."""
     parts = spans(len(vectors), ROWS)

@@ -32,7 +32,9 @@ from rars.identifiers.embedders import open_embedder
 from rars.identifiers.sentences import PREFIX
 from rars.identifiers.texts import item_texts
 from rars.progress import SILENT, Tell
+from rars.scale.cores import free
 from rars.scale.cost import duration
+from rars.scale.threads import alone
 
 if TYPE_CHECKING:
     from rars.evaluation.tables import Table
@@ -343,30 +345,32 @@ def measured(
 def embedding_seconds(
     dataset: Dataset, name: str, *, cache: Path | None = None, device: str = "cpu"
 ) -> float:
-    """How long an embedder would take for all items; nothing where it has done them."""
-    if is_cached(item_texts(dataset), open_embedder(name, device=device), cache=cache):
+    """How long all items would take on the cores that are free; nothing if the embedder has done them."""
+    embedder = open_embedder(name, device=device)
+    if is_cached(item_texts(dataset), embedder, cache=cache):
         return 0.0
-    return seconds_an_item(dataset, open_embedder(name, device=device)) * dataset.n_items
+    return seconds_an_item(dataset, embedder) * dataset.n_items / free()
 
 
 def seconds_an_item(dataset: Dataset, embedder: Embedder) -> float:
-    """How long an embedder takes for an item's text, from a few of them."""
+    """How long one thread takes for an item's text, from a few of them."""
     rows = np.random.default_rng(0).permutation(dataset.n_items)[:LOOKED]
     return seconds_a_text(item_texts(dataset).take(pa.array(rows)).to_pylist(), embedder)
 
 
 def seconds_a_text(texts: Sequence[str], embedder: Embedder) -> float:
-    """How long an embedder takes for one of many texts like these, ``LOOKED`` of them or fewer."""
+    """How long one thread takes for one of many texts like these, ``LOOKED`` of them or fewer."""
     texts = sorted(texts, key=len)
     middles = (np.arange(_LENGTHS) + 0.5) / _LENGTHS * len(texts)
     firsts = np.maximum(0, middles.astype(int) - _ALIKE // 2)
-    embedder.embed(texts[:2])  # the first ones wait for what is loaded late
-    start, done = time.perf_counter(), 0
-    for first in firsts:
-        alike = texts[first : first + _ALIKE]
-        embedder.embed(alike)
-        done += len(alike)
-    return (time.perf_counter() - start) / max(done, 1)
+    with alone():  # as shards are embedded
+        embedder.embed(texts[:2])  # the first ones wait for what is loaded late
+        start, done = time.perf_counter(), 0
+        for first in firsts:
+            alike = texts[first : first + _ALIKE]
+            embedder.embed(alike)
+            done += len(alike)
+        return (time.perf_counter() - start) / max(done, 1)
 
 
 def language_of_texts(dataset: Dataset) -> str:

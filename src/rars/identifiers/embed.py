@@ -7,7 +7,8 @@ model is never served old vectors. Ignores which embedders there are (``embedder
 
 A shard is what the embedder is given at once. Its size depends on the number of texts alone: on some
 processors the last bits of a vector depend on the others of its batch, and they must not depend on who
-computes it. Killed, the same call goes on with the shards that are missing.
+computes it, nor on how many threads there are: it is done by one. Killed, the same call goes on with the
+shards that are missing.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from rars.arrays import Floats, Ints, Points
 from rars.data import Dataset
 from rars.errors import RarsError
 from rars.identifiers.embedder import Embedder
-from rars.identifiers.embedders import embedder_kind, shared_embedder
+from rars.identifiers.embedders import embedder_kind, open_embedder, shared_embedder
 from rars.identifiers.texts import digest_texts, item_texts
 from rars.identifiers.vectorfile import matched_vectors
 from rars.places import cache_folder
 from rars.progress import Advance
-from rars.scale import INLINE, Engine
+from rars.scale import AS_NEEDED, INLINE, Engine
 from rars.scale.shards import Shards, spans
+from rars.scale.threads import alone
 
 KIND = "embeddings"
 
@@ -48,16 +50,16 @@ def item_vectors(
     *,
     cache: Path | None = None,
     device: str = "cpu",
-    engine: Engine = INLINE,
+    engine: Engine = AS_NEEDED,
     advance: Advance | None = None,
 ) -> tuple[Points, str]:
     """Vectors of all items in catalogue order, (n, dim), memory-mapped, and the embedder's digest."""
     kind, source = embedder_kind(name)
     if kind.ready is not None:
         return kind.ready(source, dataset.item_ids)
-    embedder = _sent(name, kind.open(source, device), device, engine)
-    texts = item_texts(dataset)
-    vectors = cached_vectors(texts, embedder, cache=cache, engine=engine, advance=advance)
+    vectors, embedder = vectors_by_name(
+        item_texts(dataset), name, cache=cache, device=device, engine=engine, advance=advance
+    )
     return vectors, embedder.digest
 
 
@@ -72,35 +74,65 @@ def query_vectors(
     *,
     cache: Path | None = None,
     device: str = "cpu",
-    engine: Engine = INLINE,
+    engine: Engine = AS_NEEDED,
     advance: Advance | None = None,
 ) -> Points | None:
     """The same of the queries that are learned from; None where the embedder reads no texts."""
-    kind, source = embedder_kind(name)
+    kind, _ = embedder_kind(name)
     if not kind.reads_texts:
         return None
-    embedder = _sent(name, kind.open(source, device), device, engine)
     texts = pa.chunked_array([dataset.query_texts.take(pa.array(learning_queries(dataset)))])
-    return cached_vectors(texts, embedder, cache=cache, engine=engine, advance=advance)
+    vectors, _ = vectors_by_name(
+        texts, name, cache=cache, device=device, engine=engine, advance=advance
+    )
+    return vectors
+
+
+def vectors_by_name(
+    texts: pa.ChunkedArray,
+    name: str,
+    *,
+    cache: Path | None = None,
+    device: str = "cpu",
+    engine: Engine = AS_NEEDED,
+    advance: Advance | None = None,
+) -> tuple[Points, Embedder]:
+    """Vectors of texts as the embedder of this name gives them, and the embedder.
+
+    Any process can open one that has a name, so as many do as pay. A GPU is one, whoever asks: there it is
+    this process, unless an engine is chosen.
+    """
+    embedder = open_embedder(name, device=device)
+    if engine is AS_NEEDED and device != "cpu":
+        engine = INLINE
+    sent = _Sent(embedder, name, device)
+    return cached_vectors(texts, sent, cache=cache, engine=engine, advance=advance), embedder
 
 
 @dataclass(frozen=True)
-class Named:
-    """An embedder by its name: any process that is sent it opens its own."""
+class _Sent:
+    """An embedder that can be sent: another process opens its own, of the same name and digest."""
 
+    embedder: Embedder
     name: str
-    dim: int
-    digest: str
     device: str
+
+    @property
+    def dim(self) -> int:
+        """Width of the vectors."""
+        return self.embedder.dim
+
+    @property
+    def digest(self) -> str:
+        """Of the weights."""
+        return self.embedder.digest
 
     def embed(self, texts: Sequence[str]) -> Points:
         """Vectors, (n, dim)."""
-        return shared_embedder(self.name, self.digest, self.device).embed(texts)
+        return self.embedder.embed(texts)
 
-
-def _sent(name: str, embedder: Embedder, device: str, engine: Engine) -> Embedder:
-    """An embedder as the workers of an engine get it."""
-    return embedder if engine is INLINE else Named(name, embedder.dim, embedder.digest, device)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return shared_embedder, (self.name, self.digest, self.device)
 
 
 def cached_vectors(
@@ -113,7 +145,7 @@ def cached_vectors(
 ) -> Points:
     """Vectors of texts, from the cache where it has them, else computed and put there.
 
-    An ``engine`` of several processes needs an embedder that it can send to them (``Named``).
+    An ``engine`` of several processes needs an embedder that it can send to them (see ``vectors_by_name``).
     """
     folder = _place(texts, embedder, cache)
     parts = spans(len(texts), rows_at_once(len(texts)))
@@ -130,7 +162,8 @@ def cached_vectors(
             if len(parts) > 1:
                 shards.join("vectors", vectors)
             elif parts:
-                vectors[:] = embedder.embed(texts.to_pylist())
+                with alone():
+                    vectors[:] = embedder.embed(texts.to_pylist())
                 if advance:
                     advance(len(texts), len(texts))
             vectors.flush()

@@ -42,7 +42,7 @@ from rars.identifiers.sentences import PREFIX
 from rars.identifiers.texts import item_texts
 from rars.identifiers.turning import turned_items
 from rars.progress import SILENT, Tell
-from rars.scale import INLINE, Engine
+from rars.scale import AS_NEEDED, Engine
 from rars.scale.products import ONE_THREAD
 from rars.unfinished import Unfinished
 
@@ -216,7 +216,7 @@ def learn_identifiers(
     model: ModelSettings | None = None,
     cache: Path | None = None,
     device: str = "cpu",
-    engine: Engine = INLINE,
+    engine: Engine = AS_NEEDED,
     tell: Tell = SILENT,
 ) -> Identifiers:
     """Embed the items, fit their vectors to the judgments if asked, fit the learner, encode, resolve

@@ -24,6 +24,8 @@ from rars.arrays import Ints, Points, padded
 from rars.checkpoints import UNREADABLE, located, quiet, refuse_kernel
 from rars.errors import RarsError
 from rars.identifiers.pretrained import unreachable, weights_digest
+from rars.scale.shards import spans
+from rars.scale.threads import on_free_cores
 
 KIND = "latent"
 PREFIX = f"{KIND}:"
@@ -95,7 +97,7 @@ class LatentModel(nn.Module):
 
     def trajectory(self, texts: Sequence[str]) -> Tensor:
         """The latent view: h_1 ... h_K of each text, (n, steps, width)."""
-        read = self._start([self._ids(text) for text in texts])
+        read = self._start([self.tokens(text) for text in texts])
         states = [read.state]
         while len(states) < self.steps:
             read = self._next(read, self.expected(states[-1]))
@@ -124,7 +126,7 @@ class LatentModel(nn.Module):
         """
         rows, ends = [], []
         for text, parts in zip(texts, rationales, strict=True):
-            row = [self._start_token()] if self.two_stacks else self._ids(text)[:-1]
+            row = [self._start_token()] if self.two_stacks else self.tokens(text)[:-1]
             at = []
             for part in parts:
                 row += self.tokenizer(f"\n\n{part}", add_special_tokens=False)["input_ids"]
@@ -140,7 +142,7 @@ class LatentModel(nn.Module):
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def _ids(self, text: str) -> list[int]:
+    def tokens(self, text: str) -> list[int]:
         """A text's tokens and the end token."""
         found: list[int] = self.tokenizer(
             text, add_special_tokens=False, truncation=True, max_length=self.max_tokens - 1
@@ -174,7 +176,7 @@ class LatentModel(nn.Module):
                 inputs_embeds=self._embedded(ids), attention_mask=mask, position_ids=positions
             )
             return found.last_hidden_state, mask
-        memory = self._encoded([self._ids(text) for text in texts])
+        memory = self._encoded([self.tokens(text) for text in texts])
         found = self.model.get_decoder()(
             inputs_embeds=self._embedded(ids), attention_mask=mask, **memory
         )
@@ -279,7 +281,9 @@ class LatentEmbedder:
     """Unit vectors of texts, after the steps that the model takes."""
 
     def __init__(self, source: str, device: str = "cpu") -> None:
+        self._device = device
         self._model = LatentModel.open(source, device).eval()
+        self._model.tokens("a")  # the first call settles how it cuts; then several threads may ask
         self.dim = self._model.width
         weights = weights_digest(located(source), self._model.model)
         known = [self._model.steps, self._model.max_tokens]
@@ -289,9 +293,12 @@ class LatentEmbedder:
         """Vectors, (n, width)."""
         out = np.empty((len(texts), self.dim), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda at: len(texts[at]))
-        for start in range(0, len(order), _TEXTS):
-            rows = order[start : start + _TEXTS]
+
+        def embed(rows: list[int]) -> None:
             with torch.no_grad():
                 found = self._model.vectors([texts[row] or "" for row in rows])
             out[rows] = found.float().cpu().numpy()
+
+        batches = [order[start:stop] for start, stop in spans(len(order), _TEXTS)]
+        on_free_cores(embed, batches, self._device)
         return out

@@ -12,11 +12,13 @@ from typing import Any, Literal
 import numpy as np
 
 from rars import disk
-from rars.arrays import Points
+from rars.arrays import Ints, Points
 from rars.checkpoints import UNREADABLE, located, quiet, refuse_code
 from rars.errors import Unavailable
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.pretrained import unreachable, weights_digest
+from rars.scale.shards import spans
+from rars.scale.threads import on_free_cores
 
 KIND = "sentence-transformers"
 PREFIX = f"{KIND}:"
@@ -24,6 +26,8 @@ PREFIX = f"{KIND}:"
 Pooling = Literal["own", "mean", "cls", "last"]
 """How token states become one vector: as the checkpoint says (mean where it says nothing), their mean, the
 first token's, the last token's."""
+_BATCH = 32
+"""Texts that are computed at once."""
 _MODES = {"mean": "mean", "cls": "cls", "last": "lasttoken"}
 
 
@@ -78,6 +82,7 @@ class SentenceTransformersEmbedder:
         pooling: Pooling = "own",
         max_tokens: int | None = None,
     ) -> None:
+        self._device = device
         self._model = open_model(source, device, pooling=pooling, max_tokens=max_tokens)
         self.dim = int(self._model.encode(["a"]).shape[1])
         weights = weights_digest(located(source), self._model)
@@ -86,10 +91,17 @@ class SentenceTransformersEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Points:
         """Vectors, (n, dim)."""
-        if not texts:
-            return np.empty((0, self.dim), dtype=np.float32)
-        found = self._model.encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
-        return np.asarray(found, dtype=np.float32)
+        out = np.empty((len(texts), self.dim), dtype=np.float32)
+
+        def embed(rows: Ints) -> None:
+            given = [texts[row] for row in rows]
+            out[rows] = self._model.encode(given, batch_size=_BATCH, show_progress_bar=False)
+
+        # Batches of texts of a length, as the library makes them.
+        order = np.argsort([-len(text) for text in texts])
+        batches = [order[start:stop] for start, stop in spans(len(order), _BATCH)]
+        on_free_cores(embed, batches, self._device)
+        return out
 
 
 EMBEDDER = EmbedderKind(

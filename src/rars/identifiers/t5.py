@@ -18,6 +18,7 @@ from rars.checkpoints import UNREADABLE, located, quiet, refuse_kernel
 from rars.errors import RarsError
 from rars.identifiers.embedder import EmbedderKind
 from rars.identifiers.pretrained import unreachable, weights_digest
+from rars.scale.threads import on_free_cores
 
 MAX_TOKENS = 512
 _TOKENS = 8192
@@ -59,7 +60,8 @@ class T5Embedder:
             return out
         found = self._tokenizer(list(texts), truncation=True, max_length=MAX_TOKENS)["input_ids"]
         ids = [np.asarray(one, dtype=np.int64) for one in found]
-        for rows in _by_length([len(one) for one in ids]):
+
+        def embed(rows: list[int]) -> None:
             table, filled = padded([ids[row] for row in rows], 0)
             batch = torch.from_numpy(table).to(self._device)
             mask = torch.from_numpy(filled).to(self._device, torch.int64)
@@ -68,6 +70,8 @@ class T5Embedder:
                 weights = mask[..., None].to(states.dtype)
                 mean = (states * weights).sum(1) / weights.sum(1).clamp_min(1)
             out[rows] = mean.float().cpu().numpy()
+
+        on_free_cores(embed, list(_by_length([len(one) for one in ids])), self._device)
         return out
 
 

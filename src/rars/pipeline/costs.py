@@ -20,7 +20,7 @@ from rars.identifiers.quantisation import TERMS
 from rars.identifiers.rqvae import RqvaeSettings
 from rars.identifiers.texts import FIELDS, joined
 from rars.progress import Tell
-from rars.scale import Engine, cost
+from rars.scale import Engine, cores, cost
 from rars.scale.memory import peak, shown
 from rars.search import cells
 from rars.search.candidates import celled_from
@@ -109,7 +109,7 @@ def seconds_a_query(dataset: Dataset, embedder: str, slowness: float) -> float:
         return 0.0  # the model learns an encoder of its own, which is quick
     texts = pseudo.some(dataset, choosing.LOOKED)
     if source:
-        return choosing.seconds_a_text(texts, open_embedder(embedder))
+        return choosing.seconds_a_text(texts, open_embedder(embedder)) / cores.free()
     characters = sum(map(len, texts)) / max(len(texts), 1)
     return float(cost.coefficients()["embed"]["seconds_each"]) * characters / 1e3 * slowness
 
@@ -135,14 +135,16 @@ def say(
     for name in stages:
         if work[name]:
             held = work[name] * _AT_ONCE.get(name, dataset.n_items) / dataset.n_items
-            stage = cost.stage(name, work[name], workers=engine.workers, at_once=held)
+            alone = cost.stage(name, work[name]).seconds * slowness
+            stage = cost.stage(name, work[name], workers=engine.share(alone), at_once=held)
             stage = replace(stage, memory=stage.memory + _KEPT.get(name, 0) * dataset.n_items)
             if name == "embed":
                 # A vector is as long of a short text as of a long one.
                 stage = replace(stage, disk=dataset.n_items * _WIDTH * _FLOAT)
                 if (model := _model_seconds(dataset, recipe)) is not None:
-                    # Workers share the texts to embed; a model is tuned by one process.
-                    seconds = model.tuning + model.embedding / engine.workers
+                    # Workers share the texts to embed, as free cores do; a model is tuned by one process.
+                    spread = min(1.0, cores.free() / engine.workers)
+                    seconds = model.tuning + model.embedding * spread
                     disk = stage.disk if model.embedding else 0.0
                     stage = replace(stage, seconds=seconds / slowness, disk=disk)
             total += stage

@@ -24,7 +24,7 @@ from rars.pipeline import costs
 from rars.pipeline.embedding import with_embedder
 from rars.progress import SILENT, Tell
 from rars.runs import refuse_foreign
-from rars.scale import INLINE, Engine
+from rars.scale import AS_NEEDED, Engine
 
 __all__ = [
     "Checked",
@@ -61,7 +61,7 @@ def embed(
     *,
     vectors: Path | None = None,
     trust: bool = False,
-    engine: Engine = INLINE,
+    engine: Engine = AS_NEEDED,
     tell: Tell = SILENT,
 ) -> dict[str, Any]:
     """Vectors of all items, and of the queries learned from, in the cache; how many and how wide.

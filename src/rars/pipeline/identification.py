@@ -22,7 +22,7 @@ from rars.pipeline import costs
 from rars.pipeline.embedding import settled
 from rars.progress import SILENT, Tell
 from rars.runs import Run, kept
-from rars.scale import INLINE, Engine
+from rars.scale import AS_NEEDED, Engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def identify(
     force: bool = False,
     source: str | Path | None = None,
     device: str = "cpu",
-    engine: Engine = INLINE,
+    engine: Engine = AS_NEEDED,
     tell: Tell = SILENT,
 ) -> Identified:
     """The identifiers of a run: opened where the same are there already, else taken over or learned.
@@ -114,7 +114,7 @@ def find(
     force: bool = False,
     source: str | Path | None = None,
     device: str = "cpu",
-    engine: Engine = INLINE,
+    engine: Engine = AS_NEEDED,
     tell: Tell = SILENT,
 ) -> Found:
     """The identifiers that ``identify`` would keep, of a dataset with a folder; nothing is written."""

@@ -14,7 +14,7 @@ from rars.identifiers import Identifiers
 from rars.pipeline import costs
 from rars.progress import SILENT, Tell
 from rars.runs import Run
-from rars.scale import INLINE, Engine
+from rars.scale import AS_NEEDED, Engine
 from rars.scale.threads import working
 from rars.search import weights
 from rars.search.index import build_index, current, digests, is_current, pointer
@@ -24,7 +24,7 @@ def index(
     run: Run | str | Path,
     *,
     force: bool = False,
-    engine: Engine = INLINE,
+    engine: Engine = AS_NEEDED,
     tell: Tell = SILENT,
 ) -> str:
     """The version that a run is searched through; made by ``engine``, unless it has one of its model.

@@ -5,7 +5,8 @@ process, several on this machine, or the nodes of a Ray cluster), what long work
 it took (``memory``). Ignores what the work is: a room that has some hands over a plain function.
 """
 
+from rars.scale.as_needed import AS_NEEDED
 from rars.scale.choosing import choose
 from rars.scale.engine import INLINE, Engine
 
-__all__ = ["INLINE", "Engine", "choose"]
+__all__ = ["AS_NEEDED", "INLINE", "Engine", "choose"]

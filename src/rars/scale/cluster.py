@@ -17,8 +17,8 @@ from functools import cached_property
 from typing import Any
 
 from rars.errors import RarsError, Unavailable
+from rars.scale.cores import THREADS, usable_cores
 from rars.scale.engine import AHEAD, TRIES, Call, ended, opened
-from rars.scale.local import THREADS, usable_cores
 
 MISSING = "--engine ray needs Ray; install it with: pip install 'rars[ray]'"
 
@@ -43,7 +43,13 @@ class Ray:
         cores = max(1, int(self.ray.cluster_resources().get("CPU", 1)))
         return min(cores, self._most or cores)
 
-    def map(self, function: Callable[..., Any], calls: Iterable[Call]) -> Iterator[Any]:
+    def share(self, seconds: float) -> int:
+        """All of them, whatever it is."""
+        return self.workers
+
+    def map(
+        self, function: Callable[..., Any], calls: Iterable[Call], count: int | None = None
+    ) -> Iterator[Any]:
         """The results, in order."""
         make = self.ray.remote(ended).options(**task_options(TRIES - 1))
         waiting = iter(calls)

@@ -1,7 +1,7 @@
 """Who does the pieces of a piece of work: the protocol, and the engine that needs nobody.
 
 Owns: what an engine promises, what a call is, and how its end is told across processes. An engine calls one
-function with each set of arguments and gives the results back in order; NumPy multiplies with one thread
+function with each set of arguments and gives the results back in order; NumPy and torch have one thread
 inside it, so that results do not depend on who has how many cores. A call that lost its process or its
 node is made again, ``TRIES`` times in all; what the function itself refuses ends the work. So a function must
 be one that may run twice: it writes a shard whole or not at all, and finds it done the second time.
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from rars.errors import RarsError, Unavailable
-from rars.scale.products import ONE_THREAD
+from rars.scale.threads import alone
 
 Call = Mapping[str, Any]
 """The arguments of a call; values that any process can be sent."""
@@ -31,12 +31,18 @@ class Engine(Protocol):
 
     @property
     def workers(self) -> int:
-        """How many calls run at a time; 1 means in this process."""
+        """How many calls run at a time, at most; 1 means in this process."""
 
-    def map(self, function: Callable[..., Any], calls: Iterable[Call]) -> Iterator[Any]:
+    def share(self, seconds: float) -> int:
+        """Among how many work is shared that would take one of them so many seconds."""
+
+    def map(
+        self, function: Callable[..., Any], calls: Iterable[Call], count: int | None = None
+    ) -> Iterator[Any]:
         """The results, in the order of the calls, which are drawn as they are needed.
 
-        ``function`` is one of a module, so that another process can import it.
+        ``function`` is one of a module, so that another process can import it; ``count`` is how many calls
+        there are, where that is known.
         """
 
 
@@ -45,14 +51,20 @@ class Inline:
 
     workers = 1
 
-    def map(self, function: Callable[..., Any], calls: Iterable[Call]) -> Iterator[Any]:
+    def share(self, seconds: float) -> int:
+        """Nobody else is there."""
+        return 1
+
+    def map(
+        self, function: Callable[..., Any], calls: Iterable[Call], count: int | None = None
+    ) -> Iterator[Any]:
         """As the protocol says.
 
         >>> list(Inline().map(divmod_of, [{"a": 7, "b": 2}]))
         [(3, 1)]
         """
         for call in calls:
-            with ONE_THREAD:
+            with alone():
                 found = function(**call)
             yield found
 
@@ -81,7 +93,7 @@ _ERRORS: dict[str, type[Exception]] = {
 def ended(function: Callable[..., Any], call: Call) -> End:
     """Make a call; an error becomes plain values, since an exception may not survive the way back."""
     try:
-        with ONE_THREAD:
+        with alone():
             return "done", function(**call)
     except Unavailable as error:
         return "unavailable", str(error)

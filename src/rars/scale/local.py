@@ -20,10 +20,8 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from rars.errors import RarsError
+from rars.scale.cores import THREADS, usable_cores
 from rars.scale.engine import AHEAD, TRIES, Call, End, lost, opened
-
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""What libraries read to know how many threads they may have."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,13 @@ class Local:
         if self.workers < 1:
             raise RarsError(f"--workers {self.workers} is less than 1.")
 
-    def map(self, function: Callable[..., Any], calls: Iterable[Call]) -> Iterator[Any]:
+    def share(self, seconds: float) -> int:
+        """All of them, whatever it is."""
+        return self.workers
+
+    def map(
+        self, function: Callable[..., Any], calls: Iterable[Call], count: int | None = None
+    ) -> Iterator[Any]:
         """The results, in order."""
         pool = _Pool(function, iter(calls), self.workers)
         try:
@@ -161,13 +165,6 @@ class _Pool:
 def _share_of_cores(workers: int) -> str:
     """Threads of each process; who has said how many is heard."""
     return os.environ.get(THREADS[0]) or str(max(1, usable_cores() // workers))
-
-
-def usable_cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _how(code: int) -> str:

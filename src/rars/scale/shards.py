@@ -66,7 +66,7 @@ class Shards:
         missing = self.missing()
         done = self.count - len(missing)
         calls = ({"shards": self, "number": number, **call(number)} for number in missing)
-        for _ in engine.map(function, calls):
+        for _ in engine.map(function, calls, len(missing)):
             done += 1
             if advance:
                 advance(done, self.count)

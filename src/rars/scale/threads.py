@@ -9,28 +9,31 @@ an idle one, where two threads would be 1.6 times as fast:
     threads = 1                                  of a model with fewer than ``SMALL`` weights
     threads = max(1, cores - load of others)     of a larger one
 
-Whoever sets ``OMP_NUM_THREADS`` has chosen, and so has a server (``settle``). Ignores what the work is, and
-how many processes share it (``local``: each of several is told its share by that variable).
+Whoever sets ``OMP_NUM_THREADS`` has chosen, and so has a server (``settle``). Only pieces of work that must
+be the same bytes whoever does them have always one (``alone``): several are done at a time instead, by
+threads of Python's (``on_free_cores``) or by processes. Ignores what the work is, and how many processes
+share it (``local``: each is told its share by that variable).
 """
 
 from __future__ import annotations
 
-import math
 import os
-import time
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import Lock, local
-from typing import Any
+from typing import Any, TypeVar
 
-from rars.scale import products
-from rars.scale.local import THREADS, usable_cores
+from rars.scale import cores, products
+from rars.scale.cores import THREADS
 from rars.scale.products import ONE_THREAD
 
 SMALL = 25_000_000
 """Weights below which a model is small: the sizes ``tiny`` and ``small``, and MiniLM."""
-_MINUTE = 60.0
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -52,19 +55,17 @@ def chosen(weights: int, *, kept: int | None = None) -> Choice:
 
     The last bits of a sum depend on the number of threads, so work that goes on keeps what it began with.
     """
-    if said := os.environ.get(THREADS[0], ""):
-        # The libraries read it themselves, also where it is a list or nonsense.
-        first = said.split(",")[0].strip()
-        return Choice(max(1, int(first)) if first.isdecimal() else 1)
-    cores = usable_cores()
+    if (told := cores.told()) is not None:
+        return Choice(told)
+    usable = cores.usable_cores()
     if kept is not None:
-        return Choice(kept, "" if kept == cores else "the work began with as many")
-    if cores == 1:
+        return Choice(kept, "" if kept == usable else "the work began with as many")
+    if usable == 1:
         return Choice(1)
     if weights < SMALL:
         return Choice(1, "the model is small")
-    free = max(1, cores - round(others()))
-    return Choice(free, "" if free == cores else f"others use {cores - free} of {cores} cores")
+    idle = cores.free()
+    return Choice(idle, "" if idle == usable else f"others use {usable - idle} of {usable} cores")
 
 
 def best_for(model: Any) -> Choice:
@@ -75,17 +76,6 @@ def best_for(model: Any) -> Choice:
 def weights(model: Any) -> int:
     """How many weights a torch module has."""
     return sum(one.numel() for one in model.parameters())
-
-
-def others() -> float:
-    """Cores that other processes are busy on: the load of the last minute without our own part in it."""
-    try:
-        load = os.getloadavg()[0]
-    except (OSError, AttributeError):
-        return 0.0
-    # A process that was busy for t seconds has added 1 - exp(-t / 60) to an average that began without it.
-    own = 1 - math.exp(-time.process_time() / _MINUTE)
-    return max(0.0, load - own)
 
 
 class _Inside(local):
@@ -124,6 +114,38 @@ def working(choice: Choice) -> Iterator[None]:
             torch.set_num_threads(before)
             _inside.blocks -= 1
             _threads["inside"] -= not _inside.blocks
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """NumPy works with one thread while the block runs, and torch too where it is loaded already."""
+    with working(Choice(1)) if "torch" in sys.modules else ONE_THREAD:
+        yield
+
+
+def on_free_cores(
+    function: Callable[[Part], None], parts: Sequence[Part], device: str = "cpu"
+) -> None:
+    """Call a function that works with torch for each part: one after the other on each core that is free.
+
+    Torch has one thread in each, so that what comes of a part does not depend on how many are done at a time.
+    One part alone (a query) is done by whoever has chosen already, and so are those of a GPU.
+    """
+    if len(parts) < 2 or device != "cpu":
+        for part in parts:
+            function(part)
+        return
+
+    import torch
+
+    most = max(1, min(cores.free(cores.now), len(parts)))
+    with working(Choice(1)):
+        pool = ThreadPoolExecutor(most, initializer=torch.set_num_threads, initargs=(1,))
+        try:
+            for _ in pool.map(function, parts):
+                pass
+        finally:
+            pool.shutdown(cancel_futures=True)  # who is interrupted waits for what is in hand alone
 
 
 def settle(threads: int) -> None:

@@ -32,7 +32,7 @@ from rars.identifiers import Identifiers, item_vectors
 from rars.model import saving
 from rars.progress import Advance
 from rars.runs import Run
-from rars.scale import INLINE, Engine
+from rars.scale import AS_NEEDED, Engine
 from rars.search.candidates import celled_from
 from rars.search.evidence import EvidenceIndex
 from rars.search.evidence.index import default_extractors
@@ -236,7 +236,7 @@ class Change:
 
 
 def write_version(
-    run: Run, change: Change, *, engine: Engine = INLINE, advance: Advance | None = None
+    run: Run, change: Change, *, engine: Engine = AS_NEEDED, advance: Advance | None = None
 ) -> str:
     """Write a new version whole, then point to it.
 
@@ -284,11 +284,14 @@ def _tree(change: Change, engine: Engine) -> PrefixTree:
         row[change.origin[stays]] = stays
         known = row[change.old.tree.order]
         return PrefixTree.build(codes, known[known >= 0])
-    if engine is INLINE:
+    workers = engine.share(
+        0.0
+    )  # ten million items take seconds: others are there only where they were asked for
+    if workers == 1:
         return PrefixTree.build(codes)
     return build_by_first_code(
         codes,
-        engine.workers,
+        workers,
         lambda parts: engine.map(PrefixTree.build, ({"codes": part} for part in parts)),
     )
 
@@ -305,7 +308,7 @@ def _write_evidence(
     items = change.items  # the draft's own may be where no other process looks
     assert items is not None
     rows = shard_rows(tree.n_items)
-    if engine is INLINE and tree.n_items <= rows:
+    if engine.share(0.0) == 1 and tree.n_items <= rows:
         catalogue = as_dataset(Columns(items, ITEMS), change.identifiers.item_ids)
         EvidenceIndex.build(catalogue, tree, advance=advance).save(folder / "evidence")
         return
@@ -336,7 +339,7 @@ def digests(run: Run) -> dict[str, str]:
     }
 
 
-def build_index(run: Run, *, engine: Engine = INLINE, advance: Advance | None = None) -> str:
+def build_index(run: Run, *, engine: Engine = AS_NEEDED, advance: Advance | None = None) -> str:
     """Index the dataset that a run was trained on, as a new version; its name."""
     from rars.training.prepare import category_tree
 

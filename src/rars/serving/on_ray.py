@@ -20,7 +20,7 @@ from typing import Any
 
 from rars.errors import RarsError, Unavailable
 from rars.scale.cluster import connected
-from rars.scale.local import THREADS
+from rars.scale.cores import THREADS
 from rars.serving.app import create_app
 from rars.serving.logs import Log
 from rars.serving.server import address, bound, engine_of

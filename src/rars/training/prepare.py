@@ -23,7 +23,7 @@ from rars.arrays import Ints, Points
 from rars.config import LoopSettings, ModelSettings, Recipe
 from rars.data import Dataset
 from rars.errors import RarsError
-from rars.identifiers import Identifiers, cached_vectors, item_texts, item_vectors, open_embedder
+from rars.identifiers import Identifiers, item_texts, item_vectors, vectors_by_name
 from rars.identifiers.categories import catalogue_categories
 from rars.model.backbone import PRESETS
 from rars.model.prior import OWN_PART_BESIDE, SemanticPrior
@@ -341,9 +341,9 @@ def query_vectors(
     """Sentence vectors of queries, and the same in codeword space, where the recipe needs them."""
     if not needs_vectors(recipe.model):
         return None, None
-    embedder = open_embedder(identifiers.embedder_name, device=device)
-    vectors = cached_vectors(pa.chunked_array([pa.array(texts)]), embedder, advance=advance)
-    vectors = identifiers.read_space(vectors)
+    column = pa.chunked_array([pa.array(texts)])
+    found, _ = vectors_by_name(column, identifiers.embedder_name, device=device, advance=advance)
+    vectors = identifiers.read_space(found)
     projected = None
     if recipe.model.prior != "off":
         _check_codebooks(identifiers)

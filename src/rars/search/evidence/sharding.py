@@ -27,7 +27,7 @@ from rars.arrays import Longs
 from rars.data.schema import ITEMS
 from rars.data.store import Columns
 from rars.progress import Advance
-from rars.scale import INLINE, Engine
+from rars.scale import AS_NEEDED, Engine
 from rars.scale.shards import Shards, spans
 from rars.search.evidence.building import read_items
 from rars.search.evidence.extractor import Extractor
@@ -58,7 +58,7 @@ def write_evidence(
     *,
     work: Path,
     rows: int,
-    engine: Engine = INLINE,
+    engine: Engine = AS_NEEDED,
     advance: Advance | None = None,
 ) -> None:
     """Read an item file and write its evidence index; ``work`` is where shards are kept until then."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
+from rars.cli import console
 from rars.data.shop import make_shop
+from rars.progress import Forecast
 from tests.command import rars
 
 
@@ -56,3 +59,29 @@ def test_a_study_without_a_grid_has_no_engine(shop, tmp_path):
     )
     assert done.returncode == 2
     assert "trains no grid of runs" in done.stderr
+
+
+def test_every_result_states_its_peak_of_memory(shop, tmp_path):
+    for words in (["data", "check", shop], ["recipes"], ["data", "embed", shop]):
+        done = rars(*words, "--json", env=os.environ | {"RARS_CACHE": str(tmp_path)})
+        assert json.loads(done.stdout)["peak_memory"] > 10_000_000
+
+
+def test_a_person_is_told_the_peak_of_what_takes_long(monkeypatch, capsys):
+    for seconds, said in ((1.0, ""), (9.0, "Peak memory: ")):
+        monkeypatch.setattr(console.os, "times", lambda: (seconds, 0.0, 0.0, 0.0, 0.0))  # noqa: B023
+        console.emit({}, False, lambda: None)
+        found = capsys.readouterr()
+        assert found.out == ""
+        assert found.err.startswith(said)
+        assert bool(found.err) == bool(said)
+
+
+def test_a_long_stage_whose_bar_nobody_sees_says_how_long(monkeypatch, capsys):
+    monkeypatch.setattr(Forecast, "SHOWN", 0.0)
+    monkeypatch.setattr(Forecast, "LONG", 0.0)
+    with console.Terminal().stage("postings") as advance:
+        advance(0, 100)
+        advance(2, 100)
+        advance(3, 100)
+    assert capsys.readouterr().err.strip() == "postings: about 1 s more."

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,8 @@ from rich.console import Console
 from rich.text import Text
 
 from rars.errors import RarsError
-from rars.progress import Advance
+from rars.progress import Advance, Forecast
+from rars.scale import memory
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 # Words come as Text, which knows neither markup nor the names of emoji.
 _out = Console(highlight=False, markup=False, emoji=False)
 _err = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+_LONG = 5.0
+"""Seconds of the processor that are worth a word about what was needed."""
 
 # -- options ---------------------------------------------------------------------------------------
 
@@ -125,12 +130,19 @@ def _text(words: Words, style: str = "") -> Text:
 
 
 def emit(payload: Mapping[str, Any], as_json: bool, show: Callable[[], None]) -> None:
-    """Print a command's result once: as a line of JSON, or by ``show`` for a person."""
+    """Print a command's result once: as a line of JSON, or by ``show`` for a person.
+
+    It has the peak of memory; a person is told it where there was much to do.
+    """
+    peak = memory.peak()
     if not as_json:
         show()
+        if sum(os.times()[:4]) > _LONG:
+            say(f"Peak memory: {memory.shown(peak)}.", style="dim")
         return
     # ASCII alone survives every stdout; DEL is the one control character that JSON lets through.
-    line = json.dumps(_finite(payload), ensure_ascii=True, allow_nan=False)
+    told = {**payload, "peak_memory": peak}
+    line = json.dumps(_finite(told), ensure_ascii=True, allow_nan=False)
     with written("stdout"):
         sys.stdout.write(line.replace("\x7f", r"\u007f") + "\n")
 
@@ -381,8 +393,13 @@ class Terminal:
         with self._display() as bars:
             row = bars.add_task(clean(name), total=None, count="", now=Text())
             before: list[int | None] = [None]
+            forecast = Forecast()
 
             def move(done: int, total: int, now: Styled) -> None:
+                if bars.disable and (left := forecast.left(done, total)) is not None:
+                    from rars.scale.cost import duration
+
+                    self.say(f"{name}: about {duration(left)} more.")
                 if before[0] not in (None, total):  # another stretch: its speed is its own
                     bars.reset(row)
                 before[0] = total

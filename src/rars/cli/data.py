@@ -251,7 +251,7 @@ def embed(
     Example: rars data embed data/shop --engine local --workers 2
     """
     from rars import scale
-    from rars.pipeline import costs, datasets
+    from rars.pipeline import datasets
 
     made = datasets.embed(
         folder,
@@ -263,7 +263,7 @@ def embed(
     )
     said = (
         f"Vectors of {made['items']:,} items and {made['queries']:,} queries, {made['width']} numbers each, "
-        f"in {made['seconds']:.1f} s. {costs.told(made)}"
+        f"in {made['seconds']:.1f} s."
     )
     console.emit(made, as_json, lambda: console.show(said))
 

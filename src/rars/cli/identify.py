@@ -36,7 +36,6 @@ def identify(
     Example: rars identify --data datasets/demo --out runs/demo --learner residual-kmeans
     """
     from rars import Dataset, Recipe, pipeline, scale
-    from rars.pipeline import costs
 
     listed = [*(changes or []), *([f"identifiers.learner={learner}"] if learner else [])]
     resolved = Recipe.resolve(recipe, size=size, protocol=protocol, changes=listed)
@@ -56,12 +55,11 @@ def identify(
         "seconds": round(made.seconds, 2),
         "collisions": dict(found.report),
         "health": health.as_dict(),
-        **costs.spent(made.expected),
+        **({} if made.expected is None else {"expected": dict(made.expected)}),
     }
 
     def show() -> None:
         show_health(found, health)
-        console.show(costs.told(payload))
 
     console.emit(payload, as_json, show)
 

@@ -328,20 +328,17 @@ def index(
     Example: rars index runs/demo --tune
     """
     from rars import pipeline, scale
-    from rars.pipeline import costs
 
     chosen = scale.choose(engine, workers)
     version = pipeline.index(folder, force=force, engine=chosen, tell=console.tell)
     payload: dict[str, Any] = {"run": str(folder), "version": version}
     if tune:
         payload["hybrid"] = pipeline.tune(folder, tell=console.tell)
-    payload |= costs.spent()
 
     def show() -> None:
         console.show(f"The index of {folder}: {payload['version']}.")
         if tune:
             chosen = ", ".join(f"{name} {value}" for name, value in payload["hybrid"].items())
             console.show(f"Settings of hybrid: {chosen}.")
-        console.show(costs.told(payload))
 
     console.emit(payload, as_json, show)

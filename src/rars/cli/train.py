@@ -36,21 +36,18 @@ def train(
     Example: rars train rars --data datasets/demo --out runs/rars --size tiny
     """
     from rars import Dataset, Recipe, pipeline
-    from rars.pipeline import costs
 
     listed = [*(changes or []), *([f"training.seed={seed}"] if seed is not None else [])]
     resolved = Recipe.resolve(recipe, size=size, protocol=protocol, changes=listed)
     with console.training() as tell:
         done = pipeline.train(Dataset.load(data), resolved, out, identifiers=identifiers, tell=tell)
-    payload = done.as_dict() | costs.spent()
+    payload = done.as_dict()
     console.emit(payload, as_json, lambda: _show(done, payload))
 
 
 def _show(done: Trained, payload: dict[str, Any]) -> None:
-    from rars.pipeline import costs
 
     out = payload["run"]
-    console.show(costs.told(payload))
     if not done.recipe.generative:
         _show_learned(payload)
         console.show(f'Next: rars search {out} "..."   rars evaluate {out}')

@@ -5,7 +5,6 @@ Owns: how much work each stage has. Ignores what a unit of it costs (``rars.scal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from rars.identifiers.rqvae import RqvaeSettings
 from rars.identifiers.texts import FIELDS, joined
 from rars.progress import Tell
 from rars.scale import Engine, cores, cost
-from rars.scale.memory import peak, shown
 from rars.search import cells
 from rars.search.candidates import celled_from
 
@@ -187,16 +185,6 @@ def _model_seconds(dataset: Dataset, recipe: Recipe) -> tuned.Seconds | None:
     if settings.tune is not None:
         return tuned.tuning_seconds(dataset, settings)
     return tuned.Seconds(0.0, choosing.embedding_seconds(dataset, settings.embedder))
-
-
-def spent(expected: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What a result says of its cost: the peak of memory, and what was expected."""
-    return {"peak_memory": peak()} | ({} if expected is None else {"expected": dict(expected)})
-
-
-def told(result: Mapping[str, Any]) -> str:
-    """The same as a sentence."""
-    return f"Peak memory: {shown(result['peak_memory'])}."
 
 
 def _weights(recipe: Recipe) -> float:

@@ -92,7 +92,7 @@ def embed(
         "queries": 0 if queries is None else len(queries),
         "width": int(items.shape[1]),
         "seconds": round(time.perf_counter() - begun, 2),
-        **costs.spent(expected),
+        **({} if expected is None else {"expected": expected}),
     }
 
 

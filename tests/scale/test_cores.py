@@ -44,5 +44,5 @@ def test_who_has_said_how_many_threads_is_heard_and_others_are_not_asked(monkeyp
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert cores.free(lambda: 1 / 0) == 3
     monkeypatch.delenv("OMP_NUM_THREADS")
-    monkeypatch.setattr(cores, "usable_cores", lambda: 8)
+    monkeypatch.setattr(cores, "present", lambda: 8)
     assert [cores.free(lambda: used) for used in (0.0, 0.4, 2.6, 8.0, 30.0)] == [8, 8, 5, 1, 1]  # noqa: B023

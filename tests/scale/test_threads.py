@@ -20,7 +20,7 @@ LARGE = 10 * threads.SMALL
 def machine(monkeypatch):
     """A machine of eight cores with a load, on which nobody has said anything."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(cores, "usable_cores", lambda: 8)
+    monkeypatch.setattr(cores, "present", lambda: 8)
     monkeypatch.setattr(cores.time, "process_time", lambda: 0.0)
 
     def loaded(load):

@@ -13,11 +13,9 @@ Ignores the work, and where the processes come from (``local``).
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rars.scale import cores, memory
@@ -72,13 +70,9 @@ def _saved(seconds: float, workers: int, busy: float = 1.0) -> float:
 
 
 def _rooms() -> int:
-    """Processes like this one that there is memory for; as many as one likes where nobody tells."""
-    try:
-        facts = Path("/proc/meminfo").read_text(encoding="ascii")
-        free = next(line for line in facts.splitlines() if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        return os.cpu_count() or 1
-    return int(_RESERVE * 1024 * int(free.split()[1]) // memory.peak())
+    """Processes like this one that there is memory for; as many as cores where nobody tells."""
+    free = memory.available()
+    return cores.usable_cores() if free is None else int(_RESERVE * free // memory.peak())
 
 
 AS_NEEDED = AsNeeded()

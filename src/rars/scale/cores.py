@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from rars.scale import groups
+
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """What libraries read to know how many threads they may have."""
 _MINUTE = 60.0
@@ -20,10 +22,15 @@ _MOMENT = 0.1
 
 
 def usable_cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Cores this process may use: those it may run on, or as many as a container has time of."""
+    share = groups.processors()
+    return present() if share is None else max(1, min(present(), int(share)))
+
+
+def present() -> int:
+    """Cores this process may run on, whoever else does."""
+    known = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
 
 
 def told() -> int | None:
@@ -38,8 +45,10 @@ def free(used: Callable[[], float] | None = None) -> int:
 
     What ``OMP_NUM_THREADS`` says stands.
     """
-    said = told()
-    return max(1, usable_cores() - round((used or others)())) if said is None else said
+    if (said := told()) is not None:
+        return said
+    # A container's share is a part of a machine that others use too.
+    return min(usable_cores(), max(1, present() - round((used or others)())))
 
 
 def others() -> float:

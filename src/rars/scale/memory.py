@@ -1,9 +1,13 @@
-"""How much memory a process has taken, and what a full memory looks like."""
+"""How much memory a process has taken, how much there is, and what a full memory looks like."""
 
 from __future__ import annotations
 
 import resource
 import sys
+from contextlib import suppress
+from pathlib import Path
+
+from rars.scale import groups
 
 _UNIT = 1 if sys.platform == "darwin" else 1024
 """Bytes of what the operating system counts in."""
@@ -16,6 +20,16 @@ def peak() -> int:
     """The most bytes that this process, or one it has started and seen end, has held so far."""
     whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     return max(resource.getrusage(who).ru_maxrss for who in whose) * _UNIT
+
+
+def available() -> int | None:
+    """Bytes that could be had now, of the machine and of a container's share; None where nobody tells."""
+    found = [] if (left := groups.memory_left()) is None else [left]
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = next(line for line in lines if line.startswith("MemAvailable:"))
+        found.append(int(free.split()[1]) * 1024)
+    return min(found, default=None)
 
 
 def ran_out(error: BaseException) -> bool:

@@ -86,6 +86,31 @@ def test_processes_are_started_where_they_save_more_than_their_start(cores, seco
     assert AS_NEEDED.share(seconds) == expected
 
 
+@pytest.mark.parametrize(("busy", "starts"), [(1.0, True), (1.3, True), (1.8, False), (2.1, False)])
+def test_work_that_uses_the_cores_by_itself_is_left_to_it(cores, monkeypatch, busy, starts):
+    """Of two cores nearly two are at work: more processes would cost their start and save nothing."""
+    cores(2)
+    clock = [0.0]
+    monkeypatch.setattr(as_needed.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(as_needed.time, "process_time", lambda: busy * clock[0])
+    monkeypatch.setattr(as_needed, "Local", lambda workers: Helpers(workers))
+    started = []
+
+    class Helpers:
+        def __init__(self, workers):
+            started.append(workers)
+
+        def map(self, function, calls):
+            return (function(**call) for call in calls)
+
+    def slow(number):
+        clock[0] += 10.0
+        return number
+
+    assert list(AS_NEEDED.map(slow, numbers(20), 20)) == list(range(20))
+    assert started == ([2] if starts else [])
+
+
 def test_there_is_memory_for_each(monkeypatch, cores):
     monkeypatch.undo()
     monkeypatch.setattr(machine, "free", lambda used: 4)

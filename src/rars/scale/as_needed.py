@@ -24,6 +24,8 @@ from rars.scale.local import Local
 
 START = 8.0
 """Seconds until a new process has its libraries and its model: about twice what is seen, to be worth it."""
+_GAIN = 1.5
+"""Cores for each that the calls keep busy by themselves, at least: with fewer it is noise that decides."""
 _RESERVE = 0.5
 """Of the memory that is free, as much is left to others."""
 
@@ -66,7 +68,8 @@ def _helpers(others: Callable[[], float]) -> int:
 
 def _saved(seconds: float, workers: int, busy: float = 1.0) -> float:
     """What so many save of work that keeps ``busy`` cores busy by itself."""
-    return seconds * (1 - max(1.0, busy) / workers)
+    busy = max(1.0, busy)
+    return seconds * (1 - busy / workers) if workers >= _GAIN * busy else 0.0
 
 
 def _rooms() -> int:

@@ -61,7 +61,7 @@ def value(name, step, **own):
 
 
 def cosine(a, b):
-    return float(a @ b / (a.norm() * b.norm()))
+    return float((a @ b / (a.norm() * b.norm())).detach())
 
 
 def cross(scores, own):

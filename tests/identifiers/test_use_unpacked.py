@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rars.errors import RarsWarning
 from rars.identifiers.use import UniversalSentenceEncoder
 from rars.identifiers.use_unpacked import opened
 
@@ -52,4 +53,5 @@ def test_a_cache_that_cannot_be_written_costs_only_time(monkeypatch, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     monkeypatch.setenv("RARS_CACHE", str(blocked / "cache"))
-    assert UniversalSentenceEncoder().embed(["mug"]).shape == (1, 512)
+    with pytest.warns(RarsWarning, match="Nothing is kept for the next time"):
+        assert UniversalSentenceEncoder().embed(["mug"]).shape == (1, 512)

@@ -22,7 +22,7 @@ import torch
 
 from benchmarks.measure import alternate, report
 from benchmarks.training import QUERIES, example, packed, packed_model
-from rars.scale import threads
+from rars.scale import cores, threads
 from rars.scale.cores import THREADS, usable_cores
 
 MODELS = ("tiny", "T5-small", "T5-base")
@@ -71,7 +71,7 @@ def chosen(weights: int, busy: int) -> int:
     free = {name: value for name, value in os.environ.items() if name not in THREADS}
     with (
         mock.patch.dict(os.environ, free, clear=True),
-        mock.patch.object(threads, "others", return_value=float(busy)),
+        mock.patch.object(cores, "others", return_value=float(busy)),
     ):
         return threads.chosen(weights).threads
 

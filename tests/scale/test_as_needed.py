@@ -111,8 +111,7 @@ def test_work_that_uses_the_cores_by_itself_is_left_to_it(cores, monkeypatch, bu
     assert started == ([2] if starts else [])
 
 
-def test_there_is_memory_for_each(monkeypatch, cores):
-    monkeypatch.undo()
+def test_there_is_memory_for_each(monkeypatch):
     monkeypatch.setattr(machine, "free", lambda used: 4)
     monkeypatch.setattr(memory, "peak", lambda: 1 << 20)
     assert AS_NEEDED.workers == 4

@@ -27,9 +27,8 @@ def test_how_busy_others_are_is_seen_while_they_are():
 def test_our_own_work_is_not_that_of_others(monkeypatch):
     readings = iter([(10.0, 100.0, 3.0), (12.0, 103.0, 5.0)])
     monkeypatch.setattr(cores, "_so_far", lambda: next(readings))
-    assert (
-        cores.Watch().others() == 0.5
-    )  # three seconds of the processor in two, of which two are ours
+    # In two seconds the cores were busy for three, of which two are ours.
+    assert cores.Watch().others() == 0.5
 
 
 def test_where_the_system_says_nothing_it_is_the_load(monkeypatch):

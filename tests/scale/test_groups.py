@@ -86,7 +86,7 @@ def test_the_first_version_has_a_folder_for_each_kind(system):
 
 
 def test_files_of_nonsense_are_no_limit(system):
-    system("0::/\n", **two("", "many few", "some", "all", "?"))
+    system("0::/\nnonsense\n", **two("", "--5 few", "some", "all", "?"))
     assert groups.processors() is None
     assert groups.memory_left() is None
 

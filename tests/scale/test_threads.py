@@ -155,6 +155,13 @@ def test_one_part_alone_and_those_of_a_gpu_are_done_as_they_come(three_free):
     assert seen == [(number, threading.current_thread(), before) for number in range(3)]
 
 
+def test_as_many_at_a_time_as_cores_are_free_and_one_on_a_gpu(monkeypatch):
+    """What is expected of a GPU must not be divided by cores that it does not use."""
+    monkeypatch.setattr(cores, "free", lambda used: 3)
+    assert threads.at_a_time() == 3
+    assert threads.at_a_time("cuda") == 1
+
+
 def test_what_fails_ends_the_rest_and_leaves_the_number_as_it_was(three_free):
     before, done = torch.get_num_threads(), []
 

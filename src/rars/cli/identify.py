@@ -58,10 +58,7 @@ def identify(
         **({} if made.expected is None else {"expected": dict(made.expected)}),
     }
 
-    def show() -> None:
-        show_health(found, health)
-
-    console.emit(payload, as_json, show)
+    console.emit(payload, as_json, lambda: show_health(found, health))
 
 
 def inspect(

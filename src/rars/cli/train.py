@@ -46,7 +46,6 @@ def train(
 
 
 def _show(done: Trained, payload: dict[str, Any]) -> None:
-
     out = payload["run"]
     if not done.recipe.generative:
         _show_learned(payload)

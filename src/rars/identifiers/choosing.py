@@ -32,9 +32,8 @@ from rars.identifiers.embedders import open_embedder
 from rars.identifiers.sentences import PREFIX
 from rars.identifiers.texts import item_texts
 from rars.progress import SILENT, Tell
-from rars.scale.cores import free
 from rars.scale.cost import duration
-from rars.scale.threads import alone
+from rars.scale.threads import alone, at_a_time
 
 if TYPE_CHECKING:
     from rars.evaluation.tables import Table
@@ -345,11 +344,11 @@ def measured(
 def embedding_seconds(
     dataset: Dataset, name: str, *, cache: Path | None = None, device: str = "cpu"
 ) -> float:
-    """How long all items would take on the cores that are free; nothing if the embedder has done them."""
+    """How long all items would take, as many at a time as can be; nothing if the embedder has done them."""
     embedder = open_embedder(name, device=device)
     if is_cached(item_texts(dataset), embedder, cache=cache):
         return 0.0
-    return seconds_an_item(dataset, embedder) * dataset.n_items / free()
+    return seconds_an_item(dataset, embedder) * dataset.n_items / at_a_time(device)
 
 
 def seconds_an_item(dataset: Dataset, embedder: Embedder) -> float:

@@ -28,7 +28,7 @@ from rars.identifiers.sentences import PREFIX, SentenceTransformersEmbedder
 from rars.identifiers.towers import READ, Lessons, tune
 from rars.places import cache_folder
 from rars.progress import SILENT, Tell
-from rars.scale.cores import free
+from rars.scale.threads import at_a_time
 from rars.unfinished import Unfinished
 
 KIND = "tuned embedder"
@@ -121,7 +121,7 @@ def tuning_seconds(
     texts = 2 * 3 * pairs + (1 + settings.epochs) * pool
     faster = _HALVES if settings.precision == "bf16" else 1.0
     each = seconds_an_item(dataset, cut)
-    return Seconds(each * faster * texts, each * dataset.n_items / free())
+    return Seconds(each * faster * texts, each * dataset.n_items / at_a_time(device))
 
 
 def halves_are_fast() -> bool:

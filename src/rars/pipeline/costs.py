@@ -133,8 +133,8 @@ def say(
     for name in stages:
         if work[name]:
             held = work[name] * _AT_ONCE.get(name, dataset.n_items) / dataset.n_items
-            alone = cost.stage(name, work[name]).seconds * slowness
-            stage = cost.stage(name, work[name], workers=engine.share(alone), at_once=held)
+            by_one = cost.stage(name, work[name]).seconds * slowness
+            stage = cost.stage(name, work[name], workers=engine.share(by_one), at_once=held)
             stage = replace(stage, memory=stage.memory + _KEPT.get(name, 0) * dataset.n_items)
             if name == "embed":
                 # A vector is as long of a short text as of a long one.

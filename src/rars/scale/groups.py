@@ -42,7 +42,8 @@ def memory_left() -> int | None:
 def _folders(controller: str) -> Iterator[Path]:
     """The folders of this process's group and of those above it, in both versions."""
     for line in _text(OWN).splitlines():
-        _, controllers, path = line.split(":", 2)
+        _, _, place = line.partition(":")
+        controllers, _, path = place.partition(":")
         if controllers and controller not in controllers.split(","):
             continue
         # A container may see its own group as the root, under a path that is the machine's.
@@ -58,7 +59,9 @@ def _numbers(*choices: Path) -> tuple[int | None, int | None]:
     """The first two numbers of the first of these files that is there; ``max`` is none."""
     for path in choices:
         if words := _text(path).split():
-            known = [int(word) if word.lstrip("-").isdecimal() else None for word in words[:2]]
+            known = [
+                int(word) if word.removeprefix("-").isdecimal() else None for word in words[:2]
+            ]
             return known[0], known[1] if len(known) > 1 else None
     return None, None
 

@@ -123,6 +123,11 @@ def alone() -> Iterator[None]:
         yield
 
 
+def at_a_time(device: str = "cpu", used: Callable[[], float] | None = None) -> int:
+    """How many parts ``on_free_cores`` does at a time; a GPU is one, however many cores there are."""
+    return cores.free(used) if device == "cpu" else 1
+
+
 def on_free_cores(
     function: Callable[[Part], None], parts: Sequence[Part], device: str = "cpu"
 ) -> None:
@@ -138,7 +143,7 @@ def on_free_cores(
 
     import torch
 
-    most = max(1, min(cores.free(cores.now), len(parts)))
+    most = min(at_a_time(device, cores.now), len(parts))
     with working(Choice(1)):
         pool = ThreadPoolExecutor(most, initializer=torch.set_num_threads, initargs=(1,))
         try:

@@ -38,6 +38,7 @@ def main(out: str, batching: str, patience: str = "0") -> None:
     if accelerator.is_main_process:
         safetensors.torch.save_file(dict(model.state_dict()), folder / "final.safetensors")
     accelerator.wait_for_everyone()
+    accelerator.end_training()  # a group that is left to the end of its process may abort it
 
 
 if __name__ == "__main__":
